@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
+    pool: 'threads',
+    fileParallelism: true,
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    retry: 0,
+  },
+});
