@@ -5,6 +5,7 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils';
 import type { DiffTarget, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg';
 import * as bindings from '@prisma/schema-engine-wasm/schema_engine_bg';
+import pg from 'pg';
 import { type Migration, readSchema } from './migration-files.js';
 
 declare global {
@@ -32,40 +33,54 @@ async function loadModule(): Promise<void> {
 }
 
 /**
- * Prisma's schema engine as WebAssembly. Its native form is a download that many build networks refuse;
- * this one comes with the package and talks to the database through `pg`.
+ * The adapter cuts a script at every semicolon, also those inside of a function or a comment. Handed over
+ * whole, the server reads it itself, and runs it in one transaction.
  */
-export async function openEngine(databaseUrl: string): Promise<SchemaEngine> {
+class WholeScripts extends PrismaPg {
+  override async connect() {
+    const adapter = await super.connect();
+    adapter.executeScript = async (script) => {
+      await adapter.underlyingDriver().query(script);
+    };
+    return adapter;
+  }
+}
+
+/**
+ * Runs something with Prisma's schema engine as WebAssembly. Its native form is a download that many build
+ * networks refuse; this one comes with the package and talks to the database through `pg`.
+ */
+async function withEngine<T>(databaseUrl: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
   // The bindings hold one instance: a second load would pull it from under the engines of the first.
   loaded ??= loadModule();
   await loaded;
-  const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg({ connectionString: databaseUrl }));
-  return bindings.SchemaEngine.new(
-    { datamodels: [['schema.prisma', await readSchema()]] },
-    () => {},
-    adapter,
-  );
+  const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'fuseboard-migrate', max: 2 });
+  // A lost connection fails the call that uses it; without a listener it would also end the process.
+  pool.on('error', () => {});
+  try {
+    const adapter = bindMigrationAwareSqlAdapterFactory(new WholeScripts(pool));
+    const datamodels: [string, string][] = [['schema.prisma', await readSchema()]];
+    return await use(await bindings.SchemaEngine.new({ datamodels }, () => {}, adapter));
+  } finally {
+    await pool.end();
+  }
 }
 
 /** Applies what is not applied yet, and writes `_prisma_migrations` as `prisma migrate deploy` does. */
-export async function applyMigrations(
-  databaseUrl: string,
-  migrations: readonly Migration[],
-): Promise<string[]> {
-  const engine = await openEngine(databaseUrl);
-  const { appliedMigrationNames } = await engine.applyMigrations({
-    migrationsList: {
-      baseDir: 'prisma/migrations',
-      lockfile: { path: 'migration_lock.toml', content: 'provider = "postgresql"\n' },
-      shadowDbInitScript: '',
-      migrationDirectories: migrations.map(({ name, sql }) => ({
-        path: name,
-        migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: sql } },
-      })),
-    },
-    filters: FILTERS,
+export function applyMigrations(databaseUrl: string, migrations: readonly Migration[]): Promise<string[]> {
+  const migrationsList = {
+    baseDir: 'prisma/migrations',
+    lockfile: { path: 'migration_lock.toml', content: 'provider = "postgresql"\n' },
+    shadowDbInitScript: '',
+    migrationDirectories: migrations.map(({ name, sql }) => ({
+      path: name,
+      migrationFile: { path: 'migration.sql', content: { tag: 'ok' as const, value: sql } },
+    })),
+  };
+  return withEngine(databaseUrl, async (engine) => {
+    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters: FILTERS });
+    return appliedMigrationNames;
   });
-  return appliedMigrationNames;
 }
 
 function datamodel(content: string): DiffTarget {
@@ -76,14 +91,15 @@ function datamodel(content: string): DiffTarget {
  * The SQL that leads from one datamodel to another, from nothing when `from` is left out. The engine asks a
  * database for its version first, and changes nothing in it.
  */
-export async function schemaDiff(databaseUrl: string, to: string, from?: string): Promise<string> {
-  const engine = await openEngine(databaseUrl);
-  const { stdout } = await engine.diff({
-    from: from === undefined ? { tag: 'empty' } : datamodel(from),
-    to: datamodel(to),
-    script: true,
-    exitCode: null,
-    filters: FILTERS,
+export function schemaDiff(databaseUrl: string, to: string, from?: string): Promise<string> {
+  return withEngine(databaseUrl, async (engine) => {
+    const { stdout } = await engine.diff({
+      from: from === undefined ? { tag: 'empty' } : datamodel(from),
+      to: datamodel(to),
+      script: true,
+      exitCode: null,
+      filters: FILTERS,
+    });
+    return stdout ?? '';
   });
-  return stdout ?? '';
 }
