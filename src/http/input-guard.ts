@@ -1,0 +1,109 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { InputError } from '../kernel/refusal.js';
+import { invalidInput, RefusedRequest } from './errors.js';
+
+/** How deep arrays and objects may nest; the outermost counts as one. */
+export const MAX_DEPTH = 64;
+
+/** In unicode mode a surrogate matches only when it stands alone. */
+const HOSTILE_CHARACTER = /[\0\ud800-\udfff]/u;
+
+/** An array or object on the way, linked upwards so that a pointer is only built when it is needed. */
+interface Place {
+  readonly value: object;
+  readonly key: string;
+  readonly parent: Place | null;
+  readonly depth: number;
+}
+
+/** A JSON pointer to these steps (RFC 6901). */
+export function pointerTo(prefix: string, steps: readonly PropertyKey[]): string {
+  let pointer = prefix;
+  for (const step of steps) pointer += `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return pointer;
+}
+
+function fault(prefix: string, place: Place, key: string | null, detail: string, code: string): InputError {
+  const steps: string[] = key === null ? [] : [key];
+  for (let at: Place | null = place; at !== null && at.parent !== null; at = at.parent) steps.unshift(at.key);
+  return { pointer: pointerTo(prefix, steps), detail, code };
+}
+
+/**
+ * The first thing in a parsed value that must not get near a schema or the database, or null. Works off a list instead
+ * of calling itself, so that no nesting can exhaust the stack.
+ */
+export function findHostile(root: unknown, prefix: string): InputError | null {
+  if (typeof root !== 'object' || root === null) {
+    const place = { value: {}, key: '', parent: null, depth: 0 };
+    const found = judgeScalar(root);
+    return found === null ? null : fault(prefix, place, null, found.detail, found.code);
+  }
+  const todo: Place[] = [{ value: root, key: '', parent: null, depth: 1 }];
+  for (let place = todo.pop(); place !== undefined; place = todo.pop()) {
+    const found = judgePlace(place, prefix, todo);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function judgePlace(place: Place, prefix: string, todo: Place[]): InputError | null {
+  if (place.depth > MAX_DEPTH) {
+    return fault(prefix, place, null, `Nesting may be at most ${MAX_DEPTH} levels deep.`, 'too_deep');
+  }
+  const named = !Array.isArray(place.value);
+  for (const [key, value] of Object.entries(place.value)) {
+    if (named) {
+      if (HOSTILE_CHARACTER.test(key)) {
+        return fault(
+          prefix,
+          place,
+          null,
+          'A field name contains a character that text cannot have.',
+          'bad_character',
+        );
+      }
+      if (key === '__proto__' || (key === 'constructor' && hasPrototype(value))) {
+        return fault(prefix, place, key, `A field may not be called ${key}.`, 'forbidden_name');
+      }
+    }
+    if (typeof value === 'object' && value !== null) {
+      todo.push({ value, key, parent: place, depth: place.depth + 1 });
+      continue;
+    }
+    const found = judgeScalar(value);
+    if (found !== null) return fault(prefix, place, key, found.detail, found.code);
+  }
+  return null;
+}
+
+function hasPrototype(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
+}
+
+function judgeScalar(value: unknown): { detail: string; code: string } | null {
+  if (typeof value === 'string' && HOSTILE_CHARACTER.test(value)) {
+    return { detail: 'Text may not contain NUL or half of a surrogate pair.', code: 'bad_character' };
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    return { detail: 'The number is too large.', code: 'not_finite' };
+  }
+  return null;
+}
+
+/** Looks at everything a caller sent before any schema does. */
+export function guardInput(app: FastifyInstance): void {
+  app.addHook('preValidation', (request, _reply, done) => {
+    const found = findInRequest(request);
+    if (found === null) done();
+    else done(new RefusedRequest(invalidInput([found])));
+  });
+}
+
+function findInRequest(request: FastifyRequest): InputError | null {
+  return (
+    (request.body === undefined ? null : findHostile(request.body, '')) ??
+    findHostile(request.params, '/params') ??
+    findHostile(request.query, '/query')
+  );
+}

@@ -1,0 +1,99 @@
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import { type DestinationStream, type Logger, pino } from 'pino';
+import type { Refusal } from '../kernel/refusal.js';
+
+const FLUSH_EVERY_MS = 1000;
+const BUFFERED_BYTES = 4096;
+
+/** A log that writes behind the requests, and what empties it. */
+export interface Log {
+  readonly logger: Logger;
+  /** Writes what is buffered and stops the timer. */
+  readonly close: () => void;
+}
+
+/**
+ * The server's log: JSON lines, collected and written together, at the latest after a second. pino itself writes the rest
+ * when the process ends.
+ */
+export function createLog(level: string, destination?: DestinationStream): Log {
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    // Nothing here logs headers; this is for a line that some day does.
+    redact: ['authorization', 'headers.authorization', 'req.headers.authorization'],
+    serializers: { err: describeError, req: describeRequest, res: describeReply },
+  };
+  if (destination !== undefined) return { logger: pino(options, destination), close: () => undefined };
+  const buffered = pino.destination({ sync: false, minLength: BUFFERED_BYTES });
+  const timer = setInterval(() => buffered.flush(), FLUSH_EVERY_MS);
+  timer.unref();
+  const close = (): void => {
+    clearInterval(timer);
+    buffered.flushSync();
+  };
+  return { logger: pino(options, buffered), close };
+}
+
+/** Only what helps to find a fault: an error of the database may carry the values of a row. */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const code: unknown = Reflect.get(error, 'code');
+  const cause = error.cause === undefined ? undefined : describeError(error.cause);
+  return { type: error.name, message: error.message, code, stack: error.stack, cause };
+}
+
+function describeRequest(request: FastifyRequest): object {
+  return { request_id: request.id, method: request.method, route: request.routeOptions.url };
+}
+
+function describeReply(reply: { statusCode: number }): object {
+  return { status: reply.statusCode };
+}
+
+/** Fastify's own lines for each request are off; what it says about broken answers stays. */
+export class FaultsOnly extends LogController {
+  override incomingRequest(): void {}
+  override requestCompleted(): void {}
+  override defaultErrorLog(): void {}
+  override routeNotFound(): void {}
+}
+
+/** Requests whose fault has had its line, which is the only one they get. */
+const faulted = new WeakSet<FastifyRequest>();
+
+/** Logs an unexpected error with what is needed to find the request again. */
+export function logFault(request: FastifyRequest, error: unknown, refusal: Refusal): void {
+  faulted.add(request);
+  request.log.error({ ...lineOf(request), code: refusal.code, err: error }, 'request failed');
+}
+
+/** The line of an answered request: writes and refusals at `info`, successful reads at `debug`. */
+export function logAnswer(request: FastifyRequest, reply: FastifyReply): void {
+  const status = reply.statusCode;
+  if (status >= 500 && faulted.has(request)) return;
+  const read = request.method === 'GET' || request.method === 'HEAD';
+  const line = (): object => ({ ...lineOf(request), status, ms: Math.round(reply.elapsedTime * 100) / 100 });
+  if (!read || status >= 400) request.log.info(line(), 'request');
+  else if (request.log.level === 'debug' || request.log.level === 'trace')
+    request.log.debug(line(), 'request');
+}
+
+function lineOf(request: FastifyRequest): object {
+  return {
+    method: request.method,
+    route: request.routeOptions.url ?? null,
+    request_id: request.id,
+    agent_id: request.actor?.agentId ?? null,
+  };
+}
+
+/** One line for each answered request. */
+export function logRequests(app: FastifyInstance): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    logAnswer(request, reply);
+    done();
+  });
+}

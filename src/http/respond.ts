@@ -1,0 +1,48 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Page } from '../kernel/page.js';
+import { etagOf, notModified } from './preconditions.js';
+
+/** Sends an answer that is already JSON text. */
+export function sendJson(reply: FastifyReply, status: number, json: string): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(json);
+}
+
+/** Sends a single object with the ETag of its version; 304 when the caller of a GET has that version. */
+export function sendVersioned(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  json: string,
+  version: number,
+  status = 200,
+): FastifyReply {
+  reply.header('etag', etagOf(version));
+  if (notModified(request, version)) return reply.code(304).send();
+  return sendJson(reply, status, json);
+}
+
+/** A page on the wire. */
+export interface ListBody<T> {
+  readonly data: readonly T[];
+  readonly next_cursor: string | null;
+  readonly has_more: boolean;
+}
+
+/** The body of a list, and the Link header that leads to its next page. */
+export function listOf<T, U>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: Page<T>,
+  shape: (item: T) => U,
+): ListBody<U> {
+  const { nextCursor } = page;
+  if (nextCursor !== null)
+    reply.header('link', `<${nextPage(request.raw.url ?? '/', nextCursor)}>; rel="next"`);
+  return { data: page.data.map(shape), next_cursor: nextCursor, has_more: nextCursor !== null };
+}
+
+function nextPage(url: string, cursor: string): string {
+  const [path, query] = url.split('?', 2);
+  const parameters = new URLSearchParams(query);
+  parameters.set('cursor', cursor);
+  return `${path}?${parameters.toString()}`;
+}
