@@ -1,7 +1,7 @@
-import { STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Refusal } from '../kernel/refusal.js';
-import { requestIdOf } from './context.js';
+import { MAX_URL_LENGTH, requestIdOf } from './context.js';
 import { problemOf, retryAfterOf } from './problem.js';
 
 /** An error of the HTTP parser, as Node emits it. */
@@ -10,10 +10,14 @@ export interface ClientError extends Error {
   readonly rawPacket?: unknown;
 }
 
-/** The request line alone filled what Node reads as headers. */
+const REQUEST_LINE = /^[A-Z-]{3,20} \S{1,8}/;
+
+/** The packet starts with a request line that alone is longer than any address served here. */
 function isLongRequestLine(error: ClientError): boolean {
   const packet = error.rawPacket;
-  return Buffer.isBuffer(packet) && !packet.includes('\r\n');
+  if (!Buffer.isBuffer(packet) || !REQUEST_LINE.test(packet.toString('latin1', 0, 32))) return false;
+  const end = packet.indexOf('\r\n');
+  return end === -1 || end > MAX_URL_LENGTH;
 }
 
 /** What the parser's error means to the client. */
@@ -71,4 +75,14 @@ export function answerClientError(error: ClientError, socket: Socket): void {
   }
   // Not destroy(): the answer would be lost with the client's unread bytes. The socket is dropped once it is written.
   socket.end(rawAnswer(refusalOfClientError(error)), () => socket.destroy());
+}
+
+/**
+ * Serves requests with an `Expect` that nobody knows, as RFC 9110 allows: Node by itself answers them with an empty 417,
+ * before any hook.
+ */
+export function ignoreExpectations(server: Server): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    server.emit('request', request, response);
+  });
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Authenticate, authenticateRequests } from './auth.js';
+import { ignoreExpectations } from './client-error.js';
 import { traceRequests } from './context.js';
 import { handleErrors } from './error-handling.js';
 import { type Ready, serveHealth } from './health.js';
@@ -37,6 +38,7 @@ export interface HttpDeps {
 export async function registerHttp(app: FastifyInstance, deps: HttpDeps): Promise<void> {
   collectOperations(app);
   validateWithZod(app);
+  ignoreExpectations(app.server);
   traceRequests(app);
   const charges = limitRates(app, deps.limits, deps.nowMs ?? (() => performance.now()));
   authenticateRequests(app, { authenticate: deps.authenticate, ...charges });
