@@ -155,6 +155,7 @@ export function prepareAndBuild() {
     stamp: 'dist/.stamp',
     inputs: [...sources(), 'prisma/schema.prisma', 'tsconfig.json', 'package-lock.json'],
     saying: 'building ...',
-    run: () => runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']),
+    // Without checking types, which takes most of the time and has been done before anything was published.
+    run: () => runNode(['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json', '--noCheck']),
   });
 }
