@@ -28,6 +28,8 @@ export interface Cluster {
   readonly folder: string;
   readonly user: string;
   readonly password: string;
+  /** The user that the server runs as, when that is not the user of this process. */
+  readonly runAs: ServerUser | null;
 }
 
 /** Opens `<dataDir>/postgres`, and makes it first if it is not there. */
@@ -47,6 +49,8 @@ export async function openCluster(
       folder,
       user: SUPERUSER,
       password: (await readFile(join(folder, PASSWORD_FILE), 'utf8')).trim(),
+      // An ordinary user made it, and now root starts it: the server stays that user's.
+      runAs: runAs && (await ownerOf(folder)),
     };
   } catch (cause) {
     throw new EmbeddedError(
@@ -55,6 +59,11 @@ export async function openCluster(
       { cause },
     );
   }
+}
+
+async function ownerOf(folder: string): Promise<ServerUser> {
+  const { uid, gid } = await stat(folder);
+  return { uid, gid };
 }
 
 async function isMade(folder: string): Promise<boolean> {

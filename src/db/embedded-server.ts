@@ -4,7 +4,7 @@ import { copyFile, open, readdir, readFile, readlink, rm, stat, truncate, writeF
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Binaries, ServerUser } from './embedded-binaries.js';
+import type { Binaries } from './embedded-binaries.js';
 import { type Cluster, serverEnvironment } from './embedded-cluster.js';
 import { EmbeddedError } from './embedded-error.js';
 
@@ -104,7 +104,6 @@ function freePort(): Promise<number> {
 export interface ServerPlan {
   readonly binaries: Binaries;
   readonly cluster: Cluster;
-  readonly runAs: ServerUser | null;
   readonly logFile: string;
   readonly settings: Readonly<Record<string, string>>;
   /** The port that the service's URL already names; any free one without it. */
@@ -142,7 +141,13 @@ export async function startServer(plan: ServerPlan): Promise<PidFile | null> {
       ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
     ],
     // In a session of its own, Ctrl-C at the terminal reaches the service alone, which then stops it in order.
-    { cwd: folder, env: serverEnvironment(), stdio: ['ignore', log, log], detached: true, ...plan.runAs },
+    {
+      cwd: folder,
+      env: serverEnvironment(),
+      stdio: ['ignore', log, log],
+      detached: true,
+      ...plan.cluster.runAs,
+    },
   );
   closeSync(log);
   child.unref();

@@ -54,9 +54,8 @@ interface Held {
  */
 export async function openEmbedded({ dataDir, log, settings = {} }: EmbeddedOptions): Promise<Embedded> {
   const binaries = await findBinaries();
-  const runAs = await findServerUser();
-  const cluster = await openCluster(dataDir, binaries, runAs);
-  const plan = { binaries, cluster, runAs, settings, logFile: join(cluster.folder, '..', 'postgres.log') };
+  const cluster = await openCluster(dataDir, binaries, await findServerUser());
+  const plan = { binaries, cluster, settings, logFile: join(cluster.folder, '..', 'postgres.log') };
   await boundLog(plan.logFile);
 
   let held = await hold(plan, log);
