@@ -1,0 +1,1 @@
+export { loadRoster } from './store.js';

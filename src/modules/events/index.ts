@@ -1,0 +1,1 @@
+export { appendEvents, type CommittedEvent } from './store.js';

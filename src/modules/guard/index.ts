@@ -1,0 +1,1 @@
+export { writeTrips } from './store.js';

@@ -1,0 +1,41 @@
+import type { OwnLimits, RunLimits, TaskLimits } from './types.js';
+
+/** Who set a limit that is in force. */
+export const LIMIT_ORIGINS = ['task', 'run', 'project', 'server'] as const;
+export type LimitOrigin = (typeof LIMIT_ORIGINS)[number];
+
+/** The server's own limits: the last word where nobody else has set one. */
+export type ServerLimits = TaskLimits & RunLimits;
+
+/** The highest value anybody may set; the lowest is 1. */
+export const LIMIT_CEILINGS: { readonly [name in keyof ServerLimits]: number } = {
+  maxReworks: 100,
+  maxErrors: 100,
+  maxTokens: 1_000_000_000,
+  maxCostMicros: 1_000_000_000_000,
+  maxReviewFailures: 100,
+  maxAttempts: 1_000,
+  maxUnblocks: 100,
+  reassignAfter: 100,
+  maxAttemptSeconds: 604_800,
+  maxIterations: 1_000_000,
+  maxRunTokens: 1_000_000_000_000,
+  maxRunCostMicros: 1_000_000_000_000_000,
+};
+
+/** The limits in force for a task: its own, else its run's, else the project's, else the server's. */
+export function effectiveLimits(task: OwnLimits, run: OwnLimits, project: OwnLimits, server: ServerLimits): TaskLimits {
+  return { ...server, ...project, ...run, ...task };
+}
+
+/** The budgets in force for a run. */
+export function effectiveRunLimits(run: OwnLimits, project: OwnLimits, server: ServerLimits): RunLimits {
+  return { ...server, ...project, ...run };
+}
+
+/** Where a limit in force comes from. */
+export function originOf(name: keyof ServerLimits, task: OwnLimits, run: OwnLimits, project: OwnLimits): LimitOrigin {
+  if (task[name] !== undefined) return 'task';
+  if (run[name] !== undefined) return 'run';
+  return project[name] !== undefined ? 'project' : 'server';
+}

@@ -1,0 +1,108 @@
+import { toWire } from '../../kernel/ids.js';
+import type { JsonObject } from '../../kernel/json.js';
+import type { Layer, LayerReading, OwnLimits, Resolution, TaskLimits, Trip, Verdict } from './types.js';
+
+/** Millionths of a US dollar as the wire's dollars. */
+export function toUsd(micros: number): number {
+  return micros / 1_000_000;
+}
+
+/** The wire's dollars as whole millionths, which add up exactly. */
+export function toMicros(usd: number): number {
+  return Math.round(usd * 1_000_000);
+}
+
+/** A layer's value in the unit that users set its limit in. */
+export function inUnits(kind: Layer, value: number): number {
+  return kind === 'cost' || kind === 'run_cost' ? toUsd(value) : value;
+}
+
+/** A layer's reading on the wire. */
+export function layerToWire(layer: LayerReading): JsonObject {
+  return {
+    kind: layer.kind,
+    value: inUnits(layer.kind, layer.value),
+    limit: inUnits(layer.kind, layer.limit),
+    state: layer.state,
+    warned: layer.warned,
+  };
+}
+
+/** The guard's word on the wire. */
+export function verdictToWire(verdict: Verdict): JsonObject {
+  return { verdict: verdict.verdict, layers: verdict.layers.map(layerToWire) };
+}
+
+/** Effective task limits on the wire. */
+export function limitsToWire(limits: TaskLimits): JsonObject {
+  return {
+    max_reworks: limits.maxReworks,
+    max_errors: limits.maxErrors,
+    max_tokens: limits.maxTokens,
+    max_cost_usd: limits.maxCostMicros === null ? null : toUsd(limits.maxCostMicros),
+    max_review_failures: limits.maxReviewFailures,
+    max_attempts: limits.maxAttempts,
+    max_unblocks: limits.maxUnblocks,
+    reassign_after: limits.reassignAfter,
+    max_attempt_seconds: limits.maxAttemptSeconds,
+  };
+}
+
+/** The wire's names of limits. */
+const WIRE_NAMES = {
+  maxReworks: 'max_reworks',
+  maxErrors: 'max_errors',
+  maxTokens: 'max_tokens',
+  maxCostMicros: 'max_cost_usd',
+  maxReviewFailures: 'max_review_failures',
+  maxAttempts: 'max_attempts',
+  maxUnblocks: 'max_unblocks',
+  reassignAfter: 'reassign_after',
+  maxAttemptSeconds: 'max_attempt_seconds',
+  maxIterations: 'max_iterations',
+  maxRunTokens: 'max_run_tokens',
+  maxRunCostMicros: 'max_run_cost_usd',
+} as const satisfies Record<keyof Required<OwnLimits>, string>;
+
+/** The limits that somebody set, on the wire: only those. */
+export function ownLimitsToWire(limits: OwnLimits): JsonObject {
+  const wire: JsonObject = {};
+  for (const [name, value] of Object.entries(limits)) {
+    for (const [known, wireName] of Object.entries(WIRE_NAMES)) {
+      if (known === name) wire[wireName] = name.endsWith('Micros') && value !== null ? toUsd(value) : value;
+    }
+  }
+  return wire;
+}
+
+/** A trip on the wire. */
+export function tripToWire(trip: Trip): JsonObject {
+  return {
+    id: toWire('trip', trip.id),
+    scope: trip.scope,
+    kind: trip.kind,
+    task_id: trip.taskId === null ? null : toWire('task', trip.taskId),
+    run_id: trip.runId === null ? null : toWire('run', trip.runId),
+    value: inUnits(trip.kind, trip.value),
+    limit: inUnits(trip.kind, trip.limit),
+    over_percent: trip.overPercent,
+    severity: trip.severity,
+    action_required: trip.actionRequired,
+    state: trip.state,
+    layers: trip.layers.map(layerToWire),
+    opened_at: new Date(trip.openedAt).toISOString(),
+    closed_at: trip.closedAt === null ? null : new Date(trip.closedAt).toISOString(),
+    resolution: trip.resolution === null ? null : resolutionToWire(trip.resolution),
+  };
+}
+
+function resolutionToWire(resolution: Resolution): JsonObject {
+  const { agentId, role } = resolution.by;
+  return {
+    strategy: resolution.strategy,
+    assessment: resolution.assessment,
+    reason: resolution.reason,
+    changes: resolution.changes,
+    by: { agent_id: agentId === null ? null : toWire('agent', agentId), role },
+  };
+}

@@ -1,0 +1,1 @@
+export { listRuns, loadLiveRuns, loadRuns, writeRuns } from './store.js';

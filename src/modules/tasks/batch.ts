@@ -1,0 +1,195 @@
+import type { Statement } from '../../db/statement.js';
+import type { NewId } from '../../kernel/ids.js';
+import { appendEvents, type CommittedEvent } from '../events/index.js';
+import { writeTrips } from '../guard/index.js';
+import type { ServerLimits } from '../guard/limits.js';
+import type { Trip } from '../guard/types.js';
+import { advance, type KeptAnswer, keepAnswers } from '../projects/index.js';
+import { writeRuns } from '../runs/index.js';
+import { type Answer, answerOf } from './answer.js';
+import type { Board } from './board.js';
+import { decide } from './decide.js';
+import type { AttemptWrite, Draft } from './decide/draft.js';
+import { placementOf } from './decide/machine.js';
+import type { Committed, Envelope } from './pipeline.js';
+import { deleteEdges, editTasks, insertAttempts, insertEdges, insertTasks, updateAttempts, writeTasks } from './store.js';
+import type { Task } from './types.js';
+
+/** What one event tells of a commit whose fate is unknown: it stands at its place, or the commit was not made. */
+export interface CommitMark {
+  readonly projectId: string;
+  readonly position: number;
+  readonly eventId: string | null;
+}
+
+/** How far a window may grow for one hungry claim before the claim is told that there is nothing. */
+const WINDOW_GROWTH = 8;
+
+/** Commands decided together over one board, and all the rows they change. */
+export class Batch {
+  readonly answers: Answer[] = [];
+  readonly kept = new Map<string, KeptAnswer>();
+  private readonly tasks = new Map<string, { readonly before: Task | null }>();
+  private readonly runs = new Set<string>();
+  private readonly trips = new Map<string, Trip>();
+  private readonly attempts = new Map<string, AttemptWrite>();
+  private readonly events: CommittedEvent[] = [];
+  private readonly edges: Draft['edges'][number][] = [];
+  private readonly droppedEdges: Draft['edges'][number][] = [];
+  private readonly toKeep: KeptAnswer[] = [];
+  private readonly base: { readonly revision: number; readonly position: number };
+
+  constructor(
+    private readonly board: Board,
+    private readonly rules: { readonly server: ServerLimits; readonly newId: NewId; readonly cooldownSeconds: number },
+  ) {
+    this.base = { revision: board.revision, position: board.position };
+  }
+
+  get isEmpty(): boolean {
+    return this.tasks.size === 0 && this.events.length === 0 && this.attempts.size === 0;
+  }
+
+  get mark(): CommitMark {
+    const [first] = this.events;
+    return { projectId: this.board.projectId, position: first?.position ?? 0, eventId: first?.id ?? null };
+  }
+
+  /** Decides one command and makes its change visible to the next; or asks for more of its queue. */
+  decide(envelope: Envelope): Answer | 'look further' {
+    const { board, rules } = this;
+    const { command, actor, idempotency } = envelope;
+    const replay = idempotency === null || actor.agentId === null ? null : this.replay(actor.agentId, idempotency);
+    if (replay !== null) return this.answer(replay);
+    board.see(actor);
+    const decision = decide(
+      {
+        view: board,
+        now: board.now,
+        actor,
+        project: { limits: board.limits },
+        server: rules.server,
+        retryAfterSeconds: board.cooldownSeconds ?? rules.cooldownSeconds,
+        newId: rules.newId,
+      },
+      command,
+    );
+    if (command.type === 'claim_next' && decision.outcome.kind === 'claims' && decision.outcome.claims.length < command.max) {
+      if (board.grow({ purpose: command.purpose, runId: command.runId, labels: command.labels }, WINDOW_GROWTH)) return 'look further';
+    }
+    const answer = answerOf(decision, command);
+    if (!decision.draft.isEmpty) {
+      this.take(decision.draft, envelope);
+      if (idempotency !== null && actor.agentId !== null && (answer.kind === 'done' || answer.kind === 'created')) {
+        const { key, route, requestHash } = idempotency;
+        const kept = { agentId: actor.agentId, route, key, requestHash, kind: answer.kind, answer: answer.body };
+        this.kept.set(keptId(kept), kept);
+        this.toKeep.push(kept);
+      }
+    }
+    return this.answer(answer);
+  }
+
+  private answer(answer: Answer): Answer {
+    this.answers.push(answer);
+    return answer;
+  }
+
+  private replay(agentId: string, wanted: { route: string; key: string; requestHash: string }): Answer | null {
+    const kept = this.kept.get(keptId({ agentId, ...wanted }));
+    if (kept === undefined) return null;
+    if (kept.requestHash === wanted.requestHash) return { kind: kept.kind, body: kept.answer, version: null, replayed: true };
+    return {
+      kind: 'refused',
+      refusal: {
+        code: 'idempotency_key_reused',
+        detail: 'This Idempotency-Key was already used for another request. Use a new key for each new command, the same key only to send one again.',
+        retryable: false,
+      },
+    };
+  }
+
+  private take(draft: Draft, envelope: Envelope): void {
+    const { board } = this;
+    for (const task of draft.tasks.values()) {
+      if (!this.tasks.has(task.id)) this.tasks.set(task.id, { before: board.known(task.id) });
+      this.runs.add(task.runId);
+    }
+    for (const id of draft.runs.keys()) this.runs.add(id);
+    board.apply(draft);
+    for (const trip of draft.trips.values()) this.trips.set(trip.id, trip);
+    for (const write of draft.attempts) {
+      const key = `${write.taskId}|${write.number}`;
+      this.attempts.set(key, { ...this.attempts.get(key), ...write });
+    }
+    for (const event of draft.events) {
+      const position = this.base.position + this.events.length + 1;
+      this.events.push({ event, id: this.rules.newId(), position, at: board.now, request: envelope.request });
+    }
+    this.edges.push(...draft.edges);
+    this.droppedEdges.push(...draft.droppedEdges);
+  }
+
+  /** The whole batch as statements, the compare-and-set first: where it fails, nothing after it counts. */
+  statements(): Statement[] {
+    const { projectId, now } = this.board;
+    const changed = [...this.tasks].map(([id, { before }]) => ({ before, after: this.board.latest(id) }));
+    const fresh = changed.filter(({ before }) => before === null).map(({ after }) => after);
+    const edited = changed.filter(({ before, after }) => before !== null && isEdited(before, after)).map(({ after }) => after);
+    const runs = [...this.runs].map((id) => this.board.run(id)).filter((run) => run !== null);
+    const attempts = [...this.attempts.values()];
+    const opened = attempts.filter((attempt) => attempt.claimedAt !== undefined);
+    const added = attempts.filter((attempt) => attempt.claimedAt === undefined);
+    const statements = [advance(projectId, this.base.revision, this.events.length)];
+    if (runs.length > 0) statements.push(writeRuns(projectId, runs));
+    if (fresh.length > 0) statements.push(insertTasks(projectId, fresh, now));
+    if (edited.length > 0) statements.push(editTasks(projectId, edited));
+    if (changed.length > 0) statements.push(writeTasks(projectId, changed.map(({ after }) => after), now));
+    if (opened.length > 0) statements.push(insertAttempts(projectId, opened));
+    if (added.length > 0) statements.push(updateAttempts(projectId, added));
+    if (this.trips.size > 0) statements.push(writeTrips(projectId, [...this.trips.values()]));
+    if (this.droppedEdges.length > 0) statements.push(deleteEdges(projectId, this.droppedEdges));
+    if (this.edges.length > 0) statements.push(insertEdges(projectId, this.edges));
+    if (this.events.length > 0) statements.push(appendEvents(projectId, this.events));
+    if (this.toKeep.length > 0) statements.push(keepAnswers(projectId, this.toKeep, now));
+    return statements;
+  }
+
+  /** After the commit: the board is at the next revision. */
+  finish(): Committed {
+    const { board } = this;
+    const tasks = [...this.tasks.keys()].map((id) => board.latest(id));
+    const placed = tasks.map((task) => placementOf(task, board.now));
+    const due = placed.map(({ dueAt }) => dueAt).filter((at) => at !== null);
+    board.revision = this.base.revision + 1;
+    board.position = this.base.position + this.events.length;
+    board.dropFinished(tasks);
+    board.endBatch();
+    return {
+      projectId: board.projectId,
+      events: this.events.length,
+      offered: placed.some(({ queue }) => queue !== null),
+      dueAt: due.length === 0 ? null : Math.min(...due),
+      now: board.now,
+    };
+  }
+}
+
+function isEdited(before: Task, after: Task): boolean {
+  return (
+    before.title !== after.title ||
+    before.description !== after.description ||
+    before.acceptance !== after.acceptance ||
+    before.priority !== after.priority ||
+    before.labels !== after.labels ||
+    before.dependsOn !== after.dependsOn ||
+    before.limits !== after.limits ||
+    before.notBefore !== after.notBefore ||
+    before.supersededBy !== after.supersededBy
+  );
+}
+
+/** The name under which an answer is kept. */
+export function keptId({ agentId, route, key }: Pick<KeptAnswer, 'agentId' | 'route' | 'key'>): string {
+  return `${agentId}|${route}|${key}`;
+}

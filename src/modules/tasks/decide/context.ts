@@ -1,0 +1,58 @@
+import type { Actor } from '../../../kernel/actor.js';
+import type { NewId } from '../../../kernel/ids.js';
+import type { ServerLimits } from '../../guard/limits.js';
+import type { OwnLimits } from '../../guard/types.js';
+import type { Run } from '../../runs/types.js';
+import type { Attempt, ClaimPurpose, Task } from '../types.js';
+
+/** An agent as decisions see it. */
+export interface RosterAgent {
+  readonly id: string;
+  readonly name: string;
+  readonly isExecutor: boolean;
+  readonly isReviewer: boolean;
+  /** Milliseconds since the epoch; null when never seen. */
+  readonly lastSeenAt: number | null;
+}
+
+/** Which tasks a claim may take. */
+export interface QueueFilter {
+  readonly purpose: ClaimPurpose;
+  readonly runId: string | null;
+  /** Every label asked for must be on the task. */
+  readonly labels: readonly string[];
+}
+
+/**
+ * The board as loaded: every row the command names or may touch, all of one revision. Reading what was not loaded is a
+ * bug and throws.
+ */
+export interface View {
+  task(id: string): Task | null;
+  run(id: string): Run | null;
+  defaultRun(): Run;
+  /** The tasks that wait for this one. */
+  dependants(taskId: string): readonly Task[];
+  attempt(taskId: string, which: { readonly number: number } | { readonly token: number }): Attempt | null;
+  /** Open tasks that may be claimed now, in claim order. */
+  queue(filter: QueueFilter): Iterable<Task>;
+  /** The open task that holds a dedupe key. */
+  dedupeHolder(key: string): Task | null;
+  /** Whether following `dependsOn` from one task leads to the other. */
+  reaches(from: string, to: string): boolean;
+  agent(id: string): RosterAgent | null;
+  roster(): readonly RosterAgent[];
+}
+
+/** All that a decision may depend on. The same context and command always give the same decision. */
+export interface Context {
+  readonly view: View;
+  /** The database's clock at the load, milliseconds since the epoch. */
+  readonly now: number;
+  readonly actor: Actor;
+  readonly project: { readonly limits: OwnLimits };
+  readonly server: ServerLimits;
+  /** Cool-down before a task that failed for want of infrastructure is offered again, in seconds. */
+  readonly retryAfterSeconds: number;
+  readonly newId: NewId;
+}

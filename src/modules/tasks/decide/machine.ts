@@ -1,0 +1,84 @@
+import type { ClaimPurpose, Lease, Task, TaskState, Usage } from '../types.js';
+import type { Draft } from './draft.js';
+
+/** No usage at all. */
+export const NO_USAGE: Usage = {
+  tokens: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+  costMicros: 0,
+  iterations: 0,
+  contextTokens: null,
+};
+
+/** Done or cancelled: nothing changes it any more. */
+export function isTerminal(state: TaskState): boolean {
+  return state === 'done' || state === 'cancelled';
+}
+
+/** Where a task waits: offered to claims (`queue`), and when the server must look at it by itself (`dueAt`). */
+export function placementOf(task: Task, now: number): { queue: ClaimPurpose | null; rank: number; dueAt: number | null } {
+  const rank = task.priority * 2 + (task.state === 'pending' ? 1 : 0);
+  if (task.lease !== null) return { queue: null, rank, dueAt: task.lease.expiresAt };
+  if (task.state === 'in_review') return { queue: 'review', rank, dueAt: null };
+  if ((task.state !== 'pending' && task.state !== 'rework') || task.unmet > 0) return { queue: null, rank, dueAt: null };
+  return task.readyAt > now ? { queue: null, rank, dueAt: task.readyAt } : { queue: 'work', rank, dueAt: null };
+}
+
+/** A new lease on a task, with the next token. No lease lasts beyond `maxAttemptSeconds`. */
+export function leaseFor(task: Task, agentId: string, kind: ClaimPurpose, seconds: number, now: number, maxSeconds: number): Lease {
+  const lasts = Math.min(seconds, maxSeconds);
+  return { kind, agentId, token: task.leaseToken + 1, seconds, startedAt: now, expiresAt: now + lasts * 1000 };
+}
+
+/** The lease after a sign of life, still within the longest time an attempt or review may take. */
+export function extended(lease: Lease, now: number, maxSeconds: number): Lease {
+  const end = Math.min(now + lease.seconds * 1000, lease.startedAt + maxSeconds * 1000);
+  return { ...lease, expiresAt: Math.max(end, lease.expiresAt) };
+}
+
+/** Ends whatever lease a task has because the task is stopped under its holder. The attempt ends as `stopped`. */
+export function stopWork(draft: Draft, task: Task): Task {
+  const { lease } = task;
+  if (lease?.kind === 'work') {
+    draft.attempts.push({ taskId: task.id, number: task.attempt, outcome: 'stopped', endedAt: draft.context.now });
+    return withLast({ ...task, lease: null, claimedBy: null }, { outcome: 'stopped' });
+  }
+  return { ...task, lease: null, claimedBy: null };
+}
+
+/** The task with something of its last attempt changed. */
+export function withLast(task: Task, change: Partial<NonNullable<Task['memory']['last']>>): Task {
+  const { last } = task.memory;
+  return last === null ? task : { ...task, memory: { ...task.memory, last: { ...last, ...change } } };
+}
+
+/** Back to whoever comes next, after a delay if one is asked: `rework` when it was ever sent back since the last unblock. */
+export function returned(task: Task, now: number, delaySeconds = 0): Task {
+  return {
+    ...task,
+    state: task.counters.reworkCount > 0 ? 'rework' : 'pending',
+    lease: null,
+    claimedBy: null,
+    readyAt: now + delaySeconds * 1000,
+  };
+}
+
+/** The task with one more counted error. */
+export function countedError(task: Task): Task {
+  const { counters } = task;
+  return { ...task, counters: { ...counters, errorCount: counters.errorCount + 1, errorTotal: counters.errorTotal + 1 } };
+}
+
+/** The sum of two usage reports. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    tokens: {
+      input: a.tokens.input + b.tokens.input,
+      output: a.tokens.output + b.tokens.output,
+      cacheRead: a.tokens.cacheRead + b.tokens.cacheRead,
+      cacheWrite: a.tokens.cacheWrite + b.tokens.cacheWrite,
+    },
+    costMicros: a.costMicros + b.costMicros,
+    iterations: a.iterations + b.iterations,
+    contextTokens: b.contextTokens ?? a.contextTokens,
+  };
+}

@@ -1,0 +1,192 @@
+import {
+  actionFor,
+  crossings,
+  evaluate,
+  graver,
+  isRunLayer,
+  isTaskLayer,
+  openRunLayers,
+  openTaskLayers,
+  overPercent,
+  severityOf,
+} from '../../guard/evaluate.js';
+import type { LayerReading, Trip, Verdict } from '../../guard/types.js';
+import { toWire } from '../../../kernel/ids.js';
+import type { JsonObject } from '../../../kernel/json.js';
+import type { Run } from '../../runs/types.js';
+import type { Task } from '../types.js';
+import type { Draft } from './draft.js';
+import { isTerminal, stopWork } from './machine.js';
+import { inUnits, layerToWire } from '../../guard/wire.js';
+
+/** The guard's reading of a task and its run as the draft has them now. */
+export function readGuard(draft: Draft, task: Task): Verdict {
+  const run = draft.runOf(task);
+  return evaluate({
+    task: { counters: guardCounters(task), limits: draft.limitsOf(task) },
+    run: { counters: run, limits: draft.runLimitsOf(run), startedAt: run.createdAt },
+    now: draft.context.now,
+  });
+}
+
+/** The attempt layer reads the attempt under way, or the one that would start next: a 21st start is what must not happen. */
+function guardCounters(task: Task): Task['counters'] {
+  const wouldStart = task.state === 'pending' || task.state === 'rework' ? 1 : 0;
+  return { ...task.counters, attemptsSinceUnblock: task.counters.attemptsSinceUnblock + wouldStart };
+}
+
+/**
+ * Holds the limits against what a command has just done: warnings for lines crossed, a trip for the highest open task
+ * layer, which blocks the task; and likewise for its run. The command itself stands; what it reached stops the next one.
+ */
+export function settle(draft: Draft, taskId: string): Verdict {
+  const verdict = readGuard(draft, draft.taskOf(taskId));
+  warn(draft, taskId, verdict);
+  const open = openTaskLayers(verdict);
+  const task = draft.taskOf(taskId);
+  if (task.memory.trip !== null) escalate(draft, task, verdict);
+  else if (open[0] !== undefined && !isTerminal(task.state) && task.state !== 'blocked') trip(draft, task, open[0], verdict);
+  settleRun(draft, draft.runOf(task), verdict);
+  return verdict;
+}
+
+function warn(draft: Draft, taskId: string, verdict: Verdict): void {
+  const task = draft.taskOf(taskId);
+  const run = draft.runOf(task);
+  const { crossed, warned } = crossings(verdict, [...task.memory.warned, ...run.memory.warned]);
+  if (crossed.length === 0 && warned.length === task.memory.warned.length + run.memory.warned.length) return;
+  draft.putQuietly({ ...task, memory: { ...task.memory, warned: warned.filter(isTaskLayer) } });
+  draft.countOnRun({ ...run, memory: { ...run.memory, warned: warned.filter(isRunLayer) } });
+  for (const layer of crossed) {
+    draft.warnings.push(layer);
+    draft.emit('guard.warned', taskId, { data: layerToWire(layer) });
+  }
+}
+
+
+
+/** Opens a task's trip and blocks the task. `grave` makes it HIGH whatever the value. */
+export function trip(draft: Draft, task: Task, layer: LayerReading, verdict: Verdict, grave = false): Trip {
+  const { counters } = task;
+  const usedUp = counters.unblockCount >= draft.limitsOf(task).maxUnblocks;
+  const severity = grave ? 'HIGH' : severityOf(layer.kind, layer.value, layer.limit, usedUp);
+  const opened: Trip = {
+    id: draft.context.newId(),
+    scope: 'task',
+    kind: layer.kind,
+    taskId: task.id,
+    runId: task.runId,
+    value: layer.value,
+    limit: layer.limit,
+    overPercent: overPercent(layer.value, layer.limit),
+    severity,
+    actionRequired: actionFor(severity),
+    state: 'open',
+    layers: verdict.layers,
+    openedAt: draft.context.now,
+    closedAt: null,
+    resolution: null,
+  };
+  const from = task.state;
+  const reason = reachedText(layer);
+  const stopped = stopWork(draft, task);
+  draft.put({
+    ...stopped,
+    state: 'blocked',
+    block: { kind: layer.kind, reason },
+    counters: { ...counters, tripCount: counters.tripCount + 1 },
+    memory: { ...stopped.memory, trip: opened, refused: [], changedSinceTrip: false },
+  });
+  draft.trips.set(opened.id, opened);
+  draft.trip ??= opened;
+  draft.emit('trip.opened', task.id, { from, to: 'blocked', reason, data: tripFacts(opened) });
+  draft.emit('task.blocked', task.id, { from, to: 'blocked', reason, data: { kind: layer.kind } });
+  return opened;
+}
+
+/** An open trip's severity rises with its value, and never falls. */
+function escalate(draft: Draft, task: Task, verdict: Verdict): void {
+  const open = task.memory.trip;
+  if (open === null) return;
+  const layer = verdict.layers.find((reading) => reading.kind === open.kind);
+  if (layer === undefined || layer.value <= open.value) return;
+  const usedUp = task.counters.unblockCount >= draft.limitsOf(task).maxUnblocks;
+  const severity = graver(open.severity, severityOf(layer.kind, layer.value, layer.limit, usedUp));
+  const risen: Trip = {
+    ...open,
+    value: layer.value,
+    limit: layer.limit,
+    overPercent: overPercent(layer.value, layer.limit),
+    severity,
+    actionRequired: actionFor(severity),
+    layers: verdict.layers,
+  };
+  draft.putQuietly({ ...task, memory: { ...task.memory, trip: risen } });
+  draft.trips.set(risen.id, risen);
+  if (severity !== open.severity) draft.emit('trip.escalated', task.id, { data: tripFacts(risen) });
+}
+
+/** A run over a budget is tripped: nothing in it starts until it is recovered; what is in flight is handed in as ever. */
+function settleRun(draft: Draft, run: Run, verdict: Verdict): void {
+  const open = openRunLayers(verdict);
+  const highest = open[0];
+  if (highest === undefined || run.state === 'closed') return;
+  const usedUp = run.recoverCount >= draft.context.server.maxUnblocks;
+  const known = run.memory.trip;
+  const layer = known === null ? highest : (open.find((reading) => reading.kind === known.kind) ?? highest);
+  if (known !== null && layer.value <= known.value) return;
+  const severity = graver(known?.severity ?? 'LOW', severityOf(layer.kind, layer.value, layer.limit, usedUp));
+  const tripped: Trip = {
+    id: known?.id ?? draft.context.newId(),
+    scope: 'run',
+    kind: layer.kind,
+    taskId: null,
+    runId: run.id,
+    value: layer.value,
+    limit: layer.limit,
+    overPercent: overPercent(layer.value, layer.limit),
+    severity,
+    actionRequired: actionFor(severity),
+    state: 'open',
+    layers: open,
+    openedAt: known?.openedAt ?? draft.context.now,
+    closedAt: null,
+    resolution: null,
+  };
+  draft.trips.set(tripped.id, tripped);
+  if (known !== null) {
+    draft.countOnRun({ ...run, memory: { ...run.memory, trip: tripped } });
+    if (severity !== known.severity) draft.emitOfRun('trip.escalated', run, { data: tripFacts(tripped) });
+    return;
+  }
+  draft.trip ??= tripped;
+  const next = draft.putRun({
+    ...run,
+    state: 'tripped',
+    openTripId: tripped.id,
+    tripCount: run.tripCount + 1,
+    memory: { ...run.memory, trip: tripped, refused: [], changedSinceTrip: false },
+  });
+  const reason = reachedText(layer);
+  draft.emitOfRun('trip.opened', next, { reason, data: tripFacts(tripped) });
+  draft.emitOfRun('run.tripped', next, { reason });
+}
+
+function reachedText(layer: LayerReading): string {
+  return `the ${layer.kind} limit was reached: ${inUnits(layer.kind, layer.value)} of ${inUnits(layer.kind, layer.limit)}`;
+}
+
+/** What an event says of a trip. */
+export function tripFacts(trip: Trip): JsonObject {
+  return {
+    trip_id: toWire('trip', trip.id),
+    scope: trip.scope,
+    kind: trip.kind,
+    value: inUnits(trip.kind, trip.value),
+    limit: inUnits(trip.kind, trip.limit),
+    over_percent: trip.overPercent,
+    severity: trip.severity,
+    action_required: trip.actionRequired,
+    layers: trip.layers.map(layerToWire),
+  };
+}

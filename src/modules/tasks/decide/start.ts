@@ -1,0 +1,177 @@
+import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
+import type { Verdict as GuardVerdict } from '../../guard/types.js';
+import { openTaskLayers } from '../../guard/evaluate.js';
+import {
+  type ClaimPurpose,
+  type CommandOf,
+  EXECUTOR_SEEN_SECONDS,
+  type Lease,
+  REASSIGN_PATIENCE_SECONDS,
+  type Task,
+} from '../types.js';
+import type { Draft } from './draft.js';
+import { expireLease } from './expiry.js';
+import { isTerminal, leaseFor, NO_USAGE } from './machine.js';
+import * as refusal from './refusals.js';
+import { readGuard, settle, trip } from './settle.js';
+
+/** One claim that was given. */
+export interface Claim {
+  readonly taskId: string;
+  readonly lease: Lease;
+  readonly guard: GuardVerdict;
+}
+
+/** Claims up to `max` tasks in claim order, passing over what this agent may not have. None is no refusal. */
+export function claimNext(draft: Draft, command: CommandOf<'claim_next'>): Result<readonly Claim[]> {
+  const claims: Claim[] = [];
+  const { runId, purpose, labels } = command;
+  if (runId !== null && purpose === 'work') {
+    const run = draft.runs.get(runId) ?? draft.context.view.run(runId);
+    if (run?.state === 'tripped') return { ok: false, refusal: refusal.runTripped(run) };
+    if (run?.state === 'closed') return { ok: false, refusal: refusal.runClosed(run) };
+  }
+  for (const candidate of draft.context.view.queue({ purpose, runId, labels })) {
+    if (claims.length === command.max) break;
+    const task = draft.taskOf(candidate.id);
+    if (startRefusal(draft, task, purpose) !== null || keptForAnother(draft, task, purpose)) continue;
+    if (purpose === 'work' && tripped(draft, task)) continue;
+    claims.push(start(draft, task, purpose, command.leaseSeconds));
+  }
+  return ok(claims);
+}
+
+/** Claims one task by its id: deliberate, so only what forbids it is said, and why. */
+export function claim(draft: Draft, command: CommandOf<'claim'>): Result<readonly Claim[]> {
+  let task = draft.taskOf(command.taskId);
+  const purpose = command.purpose ?? purposeFor(draft, task);
+  const { lease } = task;
+  const { now, actor } = draft.context;
+  if (purpose === 'review' && actor.agentId !== null && task.memory.workers.includes(actor.agentId)) {
+    return { ok: false, refusal: refusal.selfReview(task) };
+  }
+  if (lease !== null && lease.kind === purpose && lease.expiresAt > now) {
+    if (lease.agentId !== actor.agentId) return { ok: false, refusal: refusal.alreadyClaimed(draft, task) };
+    return ok([{ taskId: task.id, lease, guard: readGuard(draft, task) }]);
+  }
+  if (lease !== null && lease.expiresAt <= now) task = expireLease(draft, task);
+  const refused = startRefusal(draft, task, purpose);
+  if (refused !== null) return { ok: false, refusal: refused };
+  if (purpose === 'work' && tripped(draft, task)) {
+    return { ok: false, refusal: refusal.taskBlocked(draft.taskOf(task.id)) };
+  }
+  return ok([start(draft, task, purpose, command.leaseSeconds)]);
+}
+
+/** An agent with several roles claims work, unless the task is there to be reviewed and it is only a reviewer. */
+function purposeFor(draft: Draft, task: Task): ClaimPurpose {
+  const { roles } = draft.context.actor;
+  if (!roles.includes('executor')) return 'review';
+  return task.state === 'in_review' && roles.includes('reviewer') ? 'review' : 'work';
+}
+
+/** Why this agent may not start on this task now, or null. */
+function startRefusal(draft: Draft, task: Task, purpose: ClaimPurpose): Refusal | null {
+  const { actor, now } = draft.context;
+  const agentId = actor.agentId ?? '';
+  if (purpose === 'review') {
+    if (task.memory.workers.includes(agentId)) return refusal.selfReview(task);
+    if (task.state === 'blocked') return refusal.taskBlocked(task);
+    if (task.state !== 'in_review') return refusal.invalidTransition(task, 'claim');
+    return task.lease === null ? null : refusal.alreadyClaimed(draft, task);
+  }
+  if (task.state === 'blocked') return refusal.taskBlocked(task);
+  if (task.state === 'in_progress') return refusal.alreadyClaimed(draft, task);
+  if (isTerminal(task.state) || task.state === 'in_review') return refusal.invalidTransition(task, 'claim');
+  const run = draft.runOf(task);
+  if (run.state === 'tripped') return refusal.runTripped(run);
+  if (run.state === 'closed') return refusal.runClosed(run);
+  if (task.unmet > 0) return refusal.dependencyUnmet(draft, task);
+  const { excluded, assigned } = task.memory;
+  if (excluded.includes(agentId) || (assigned !== null && assigned !== agentId)) return refusal.excludedAgent(task);
+  return task.readyAt > now ? refusal.notYetDue(task) : null;
+}
+
+/**
+ * Change of hands: an executor that had a task sent back often enough is not offered it while another executor is about,
+ * and not for longer than half an hour, so that a task is never without anybody.
+ */
+function keptForAnother(draft: Draft, task: Task, purpose: ClaimPurpose): boolean {
+  const { actor, now, view } = draft.context;
+  if (purpose === 'review' || actor.agentId === null) return false;
+  const times = task.memory.sentBack[actor.agentId] ?? 0;
+  if (times < draft.limitsOf(task).reassignAfter) return false;
+  if (now - task.readyAt >= REASSIGN_PATIENCE_SECONDS * 1000) return false;
+  return view
+    .roster()
+    .some(
+      (agent) =>
+        agent.isExecutor &&
+        agent.id !== actor.agentId &&
+        !task.memory.excluded.includes(agent.id) &&
+        agent.lastSeenAt !== null &&
+        now - agent.lastSeenAt < EXECUTOR_SEEN_SECONDS * 1000,
+    );
+}
+
+/** A limit lowered from above can already be over when work would start: then the task is blocked instead. */
+function tripped(draft: Draft, task: Task): boolean {
+  const verdict = readGuard(draft, task);
+  const [open] = openTaskLayers(verdict);
+  if (open === undefined) return false;
+  trip(draft, task, open, verdict);
+  return true;
+}
+
+function start(draft: Draft, task: Task, purpose: ClaimPurpose, seconds: number): Claim {
+  const { actor, now } = draft.context;
+  if (actor.agentId === null) throw new Error('the server claims nothing');
+  const lease = leaseFor(task, actor.agentId, purpose, seconds, now, draft.limitsOf(task).maxAttemptSeconds);
+  if (purpose === 'review') {
+    draft.putQuietly({ ...task, lease, leaseToken: lease.token });
+    draft.emit('task.review_claimed', task.id, { from: 'in_review', to: 'in_review', data: leaseFacts(task.attempt, lease) });
+    return { taskId: task.id, lease, guard: readGuard(draft, draft.taskOf(task.id)) };
+  }
+  const number = task.attempt + 1;
+  const { workers } = task.memory;
+  draft.put({
+    ...task,
+    state: 'in_progress',
+    attempt: number,
+    claimedBy: actor.agentId,
+    lease,
+    leaseToken: lease.token,
+    counters: { ...task.counters, attemptsSinceUnblock: task.counters.attemptsSinceUnblock + 1 },
+    memory: {
+      ...task.memory,
+      workers: workers.includes(actor.agentId) ? workers : [...workers, actor.agentId],
+      last: {
+        number,
+        agentId: actor.agentId,
+        token: lease.token,
+        outcome: 'in_progress',
+        hasResult: false,
+        judged: false,
+        usage: NO_USAGE,
+      },
+    },
+  });
+  draft.attempts.push({
+    taskId: task.id,
+    number,
+    agentId: actor.agentId,
+    leaseToken: lease.token,
+    claimedAt: now,
+    endedAt: null,
+    outcome: 'in_progress',
+    usage: NO_USAGE,
+  });
+  const run = draft.runOf(task);
+  draft.countOnRun({ ...run, iterations: run.iterations + 1 });
+  draft.emit('task.claimed', task.id, { from: task.state, to: 'in_progress', data: leaseFacts(number, lease) });
+  return { taskId: task.id, lease, guard: settle(draft, task.id) };
+}
+
+function leaseFacts(attempt: number, lease: Lease) {
+  return { attempt, lease_seconds: lease.seconds, lease_expires_at: new Date(lease.expiresAt).toISOString() };
+}

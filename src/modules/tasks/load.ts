@@ -1,0 +1,114 @@
+import { type Queryable, rowsOf } from '../../db/statement.js';
+import { loadRoster } from '../agents/index.js';
+import { type KeptAnswer, loadHead, loadKeptAnswers, loadRules } from '../projects/index.js';
+import { loadLiveRuns, loadRuns } from '../runs/index.js';
+import { type CommitMark, keptId } from './batch.js';
+import type { Board } from './board.js';
+import { type Needs, needsOf } from './needs.js';
+import type { Envelope } from './pipeline.js';
+import { loadAttempts, loadDedupeHolders, loadDependants, loadQueue, loadReachable, loadTasks } from './store.js';
+
+/** How long the agents of a project are believed to be as they were read. */
+const ROSTER_MS = 10_000;
+/** One row points at the next; nothing real points further than this. */
+const ROUNDS_MAX = 1_000;
+
+interface LoadOptions {
+  readonly offsetMs: number;
+  readonly lock: boolean;
+  readonly kept: Map<string, KeptAnswer>;
+  /** The head was read before in this batch, and stays. */
+  readonly sameHead?: boolean;
+}
+
+/**
+ * Brings the board to where the project is, with every row that the commands need. The head is read first: whatever is read
+ * after it may be newer, and then the commit's compare-and-set fails.
+ */
+export async function load(db: Queryable, board: Board, envelopes: readonly Envelope[], options: LoadOptions): Promise<void> {
+  if (options.sameHead !== true) await loadFrame(db, board, envelopes, options);
+  const commands = envelopes.map(({ command }) => command);
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const needs = needsOf(board, commands);
+    if (needs.isEmpty) return;
+    await fill(db, board, needs);
+  }
+  throw new Error('the rows of a batch point at one another without end');
+}
+
+async function loadFrame(db: Queryable, board: Board, envelopes: readonly Envelope[], options: LoadOptions): Promise<void> {
+  const { projectId } = board;
+  const wanted = envelopes.flatMap(({ actor, idempotency }) =>
+    actor.agentId === null || idempotency === null ? [] : [{ agentId: actor.agentId, route: idempotency.route, key: idempotency.key }],
+  );
+  const head = await loadHead(db, projectId, options.offsetMs, options.lock);
+  if (head === null) throw new Error(`project ${projectId} is not there`);
+  board.now = head.now;
+  if (head.revision !== board.revision) {
+    board.forget();
+    board.revision = head.revision;
+    board.position = head.position;
+    const [rules, runs] = await Promise.all([loadRules(db, projectId), loadLiveRuns(db, projectId)]);
+    board.limits = rules.limits;
+    board.cooldownSeconds = rules.policies.cooldownSeconds ?? null;
+    board.rememberRuns(runs);
+  }
+  if (head.now - board.rosterLoadedAt > ROSTER_MS) {
+    board.rememberRoster(await loadRoster(db, projectId));
+    board.rosterLoadedAt = head.now;
+  }
+  if (wanted.length > 0) {
+    for (const answer of await loadKeptAnswers(db, projectId, wanted)) options.kept.set(keptId(answer), answer);
+  }
+}
+
+async function fill(db: Queryable, board: Board, needs: Needs): Promise<void> {
+  const { projectId } = board;
+  const some = <T>(set: ReadonlySet<T>) => (set.size === 0 ? null : [...set]);
+  const [tasks, runs, dependants, reachable, keys] = [
+    some(needs.tasks),
+    some(needs.runs),
+    some(needs.dependants),
+    some(needs.reachable),
+    some(needs.dedupeKeys),
+  ];
+  await Promise.all([
+    tasks === null ? null : loadTasks(db, projectId, tasks).then((found) => board.rememberLoaded(tasks, found)),
+    runs === null ? null : loadRuns(db, projectId, runs).then((found) => board.rememberRuns(found, runs)),
+    dependants === null ? null : loadDependants(db, projectId, dependants).then((found) => board.rememberDependants(dependants, found)),
+    reachable === null ? null : loadReachable(db, projectId, reachable).then((found) => board.rememberReachable(reachable, found)),
+    keys === null ? null : loadDedupeHolders(db, projectId, keys).then((found) => board.rememberDedupe(keys, found)),
+    needs.attempts.length === 0
+      ? null
+      : loadAttempts(db, projectId, needs.attempts).then((found) => board.rememberAttempts(needs.attempts, found)),
+    ...needs.queues.map(async (filter) => {
+      const window = board.window(filter);
+      const open = [...board.runs.values()].filter((run) => filter.purpose === 'review' ? run.state !== 'closed' : run.state === 'open');
+      const runIds = filter.runId === null ? open.map((run) => run.id) : [filter.runId];
+      const found = await loadQueue(db, projectId, { ...filter, runIds, limit: window.size });
+      board.fill(window, found);
+    }),
+  ]);
+}
+
+/** Whether the project is still where the board believes it to be: then what was refused over it is refused rightly. */
+export async function proveHead(db: Queryable, board: Board): Promise<boolean> {
+  const head = await loadHead(db, board.projectId, 0, false);
+  const proven = head !== null && head.revision === board.revision;
+  board.endBatch();
+  return proven;
+}
+
+/**
+ * Whether a commit whose answer was lost was made after all: its first event stands in the log, or does not. Asked for a few
+ * seconds while the database comes back.
+ */
+export async function committed(db: Queryable, mark: CommitMark): Promise<boolean> {
+  if (mark.eventId === null) return false;
+  const rows = await rowsOf<{ id: string }>(db, {
+    name: 'events_at',
+    text: 'SELECT id FROM events WHERE project_id = $1 AND position = $2',
+    values: [mark.projectId, mark.position],
+  });
+  return rows[0]?.id === mark.eventId;
+}

@@ -1,0 +1,133 @@
+import type { Board } from './board.js';
+import type { QueueFilter } from './decide/context.js';
+import type { Command, Task } from './types.js';
+
+/** Which attempt of a task, by its lease token or its number. */
+export interface AttemptKey {
+  readonly taskId: string;
+  readonly token: number | null;
+  readonly number: number | null;
+}
+
+/** Rows that a batch must know before it can be decided, and the board does not have yet. */
+export class Needs {
+  readonly tasks = new Set<string>();
+  readonly runs = new Set<string>();
+  readonly dependants = new Set<string>();
+  readonly reachable = new Set<string>();
+  readonly dedupeKeys = new Set<string>();
+  readonly attempts: AttemptKey[] = [];
+  readonly queues: QueueFilter[] = [];
+
+  get isEmpty(): boolean {
+    const { tasks, runs, dependants, reachable, dedupeKeys, attempts, queues } = this;
+    return [tasks, runs, dependants, reachable, dedupeKeys].every((set) => set.size === 0) && attempts.length + queues.length === 0;
+  }
+}
+
+/**
+ * What is still missing to decide some commands. Asked again after each load, because one row points at the next: a task at
+ * its run, a dependency at the one that supersedes it.
+ */
+export function needsOf(board: Board, commands: readonly Command[]): Needs {
+  const needs = new Needs();
+  for (const command of commands) needCommand(board, needs, command);
+  return needs;
+}
+
+function needCommand(board: Board, needs: Needs, command: Command): void {
+  if (command.type === 'claim_next') {
+    const { purpose, runId, labels } = command;
+    const filter = { purpose, runId, labels };
+    if (board.window(filter).starved) needs.queues.push(filter);
+    if (runId !== null) needRun(board, needs, runId);
+    return;
+  }
+  if (command.type === 'create') {
+    const planned = new Set(command.tasks.map((task) => task.id));
+    for (const task of command.tasks) {
+      needDependencies(board, needs, task.dependsOn.filter((id) => !planned.has(id)));
+      if (task.runId !== null) needRun(board, needs, task.runId);
+      if (task.parentId !== null && !planned.has(task.parentId)) needTask(board, needs, task.parentId);
+      if (task.dedupeKey !== null && !board.knowsDedupe(task.dedupeKey)) needs.dedupeKeys.add(task.dedupeKey);
+      if (task.supersedes !== null) {
+        const old = needTask(board, needs, task.supersedes);
+        if (old !== null) needDependants(board, needs, old);
+        if (old?.supersededBy != null) needTask(board, needs, old.supersededBy);
+      }
+    }
+    return;
+  }
+  const task = needTask(board, needs, command.taskId);
+  if (task !== null) needForTask(board, needs, command, task);
+}
+
+function needForTask(board: Board, needs: Needs, command: Exclude<Command, { type: 'create' | 'claim_next' }>, task: Task): void {
+  switch (command.type) {
+    case 'claim':
+      if (task.unmet > 0) needDependencies(board, needs, task.dependsOn);
+      return;
+    case 'approve':
+    case 'cancel':
+      needDependants(board, needs, task);
+      return;
+    case 'update':
+      if (command.edit.dependsOn !== undefined) needNewDependencies(board, needs, task, command.edit.dependsOn);
+      return;
+    case 'unblock':
+      if (command.changes.dependsOn !== undefined) needNewDependencies(board, needs, task, command.changes.dependsOn);
+      if (task.block?.kind === 'dependency') needDependencies(board, needs, task.dependsOn);
+      return;
+    case 'submit':
+    case 'fail':
+    case 'report_usage':
+      needAttempt(board, needs, task, command.leaseToken, command.type === 'report_usage' ? command.attempt : null);
+      return;
+    default:
+      return;
+  }
+}
+
+/** The task once it is known; null while it is missing, or when there is none. */
+function needTask(board: Board, needs: Needs, id: string): Task | null {
+  if (!board.knows(id)) {
+    needs.tasks.add(id);
+    return null;
+  }
+  const task = board.task(id);
+  if (task !== null) needRun(board, needs, task.runId);
+  return task;
+}
+
+function needRun(board: Board, needs: Needs, id: string): void {
+  if (!board.knowsRun(id)) needs.runs.add(id);
+}
+
+function needDependants(board: Board, needs: Needs, task: Task): void {
+  if (!task.hasDependants) return;
+  const ids = board.dependantIdsOf(task.id);
+  if (ids === null) needs.dependants.add(task.id);
+  else for (const id of ids) needTask(board, needs, id);
+}
+
+function needDependencies(board: Board, needs: Needs, ids: readonly string[]): void {
+  for (const id of ids) {
+    let task = needTask(board, needs, id);
+    while (task?.supersededBy != null) task = needTask(board, needs, task.supersededBy);
+  }
+}
+
+function needNewDependencies(board: Board, needs: Needs, task: Task, dependsOn: readonly string[]): void {
+  needDependencies(board, needs, task.dependsOn);
+  needDependencies(board, needs, dependsOn);
+  for (const id of dependsOn) if (!board.knowsReachable(id)) needs.reachable.add(id);
+}
+
+/** The last attempt stands on the task; an earlier one must be read. */
+function needAttempt(board: Board, needs: Needs, task: Task, token: number | null, number: number | null): void {
+  const { last } = task.memory;
+  const isLast = number === null ? token === null || token === last?.token || token === task.lease?.token : number === last?.number;
+  if (isLast) return;
+  const key = { taskId: task.id, token: number === null ? token : null, number };
+  if (!board.knowsAttempt(key)) needs.attempts.push(key);
+}

@@ -1,0 +1,225 @@
+import type pg from 'pg';
+import { isDatabaseUnavailable } from '../../db/faults.js';
+import type { Statement } from '../../db/statement.js';
+import type { Actor } from '../../kernel/actor.js';
+import type { Clock } from '../../kernel/clock.js';
+import type { NewId } from '../../kernel/ids.js';
+import type { Idempotency, RequestContext } from '../../kernel/request.js';
+import type { ServerLimits } from '../guard/limits.js';
+import { MOVED_ON } from '../projects/index.js';
+import type { Answer } from './answer.js';
+import { Batch } from './batch.js';
+import { Board } from './board.js';
+import { committed, load, proveHead } from './load.js';
+import type { Command } from './types.js';
+
+/** A command on its way through: who sends it, and who waits for the answer. */
+export interface Envelope {
+  readonly actor: Actor;
+  readonly command: Command;
+  readonly idempotency: Idempotency | null;
+  readonly request: RequestContext;
+}
+
+interface Waiting extends Envelope {
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What the pipeline needs, and what it tells when something was committed. */
+export interface PipelineDeps {
+  readonly pool: pg.Pool;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly server: ServerLimits;
+  readonly cooldownSeconds: number;
+  /** The most commands in one batch; 1 turns batching off. */
+  readonly batchMax: number;
+  /** Called after each commit, with what it made claimable and when the server must look again. */
+  readonly onCommit: (commit: Committed) => void;
+}
+
+/** What others want to know of a commit. */
+export interface Committed {
+  readonly projectId: string;
+  readonly events: number;
+  /** Something may be claimable that was not. */
+  readonly offered: boolean;
+  /** The earliest time, in milliseconds since the epoch by the database's clock, at which a task written is due. */
+  readonly dueAt: number | null;
+  readonly now: number;
+}
+
+/** How often a batch is decided again because another process moved the project first; the second time it locks. */
+const ATTEMPTS_MAX = 5;
+const BOARDS_MAX = 200;
+
+/**
+ * The one way by which tasks change. While a batch of a project is in the database, commands for it queue; the next batch takes
+ * them all, decides them one after another over one state, and writes them in one transaction. Each gets its own answer.
+ */
+export class Pipeline {
+  private readonly lanes = new Map<string, Lane>();
+
+  constructor(private readonly deps: PipelineDeps) {}
+
+  /** Sends a command. Resolves once what it changed is durable. Rejects only when the database fails or for a bug. */
+  send(envelope: Envelope): Promise<Answer> {
+    const { projectId } = envelope.actor;
+    let lane = this.lanes.get(projectId);
+    if (lane === undefined) {
+      this.forgetIdleLanes();
+      lane = new Lane(new Board(projectId), this.deps);
+      this.lanes.set(projectId, lane);
+    }
+    return lane.send(envelope);
+  }
+
+  /** Resolves when everything sent so far is answered. */
+  async drain(): Promise<void> {
+    await Promise.all([...this.lanes.values()].map((lane) => lane.drain()));
+  }
+
+  private forgetIdleLanes(): void {
+    if (this.lanes.size < BOARDS_MAX) return;
+    for (const [projectId, lane] of this.lanes) if (lane.isIdle) this.lanes.delete(projectId);
+  }
+}
+
+/** One project's queue: at most one batch of it is in the database at a time. */
+class Lane {
+  private queue: Waiting[] = [];
+  private running: Promise<void> | null = null;
+
+  constructor(
+    private readonly board: Board,
+    private readonly deps: PipelineDeps,
+  ) {}
+
+  get isIdle(): boolean {
+    return this.running === null && this.queue.length === 0;
+  }
+
+  send(envelope: Envelope): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.queue.push({ ...envelope, resolve, reject });
+      this.running ??= this.run();
+    });
+  }
+
+  async drain(): Promise<void> {
+    while (this.running !== null) await this.running;
+  }
+
+  private async run(): Promise<void> {
+    // What arrived in the same turn of the event loop goes together; a lone command waits for nobody.
+    await new Promise(setImmediate);
+    while (this.queue.length > 0) {
+      const batch = this.queue.slice(0, this.deps.batchMax);
+      this.queue = this.queue.slice(batch.length);
+      await this.process(batch);
+    }
+    this.running = null;
+  }
+
+  /** Answers every command of a batch. A batch that fails is tried one by one, so that a poisoned command fails alone. */
+  private async process(waiting: readonly Waiting[]): Promise<void> {
+    try {
+      const answers = await this.commit(waiting);
+      waiting.forEach((command, i) => {
+        const answer = answers[i];
+        if (answer === undefined) command.reject(new Error('a command was left without an answer'));
+        else command.resolve(answer);
+      });
+    } catch (error) {
+      this.board.forget();
+      const [first, ...others] = waiting;
+      if (others.length === 0 || isDatabaseUnavailable(error)) {
+        for (const command of waiting) command.reject(error);
+        return;
+      }
+      for (const command of first === undefined ? others : [first, ...others]) await this.process([command]);
+    }
+  }
+
+  private async commit(envelopes: readonly Envelope[]): Promise<readonly Answer[]> {
+    for (let attempt = 1; ; attempt++) {
+      const answers = attempt === 1 ? await this.tryFree(envelopes) : await this.tryLocked(envelopes);
+      if (answers !== null) return answers;
+      this.board.forget();
+      if (attempt === ATTEMPTS_MAX) throw new Error('the project was moved by others again and again');
+    }
+  }
+
+  /** Reads without locks; the write is refused when somebody else was faster. Null: to be decided again. */
+  private async tryFree(envelopes: readonly Envelope[]): Promise<readonly Answer[] | null> {
+    const { pool } = this.deps;
+    const batch = await this.decide(pool, envelopes, false);
+    if (batch.isEmpty) return (await proveHead(pool, this.board)) ? batch.answers : null;
+    const client = await pool.connect();
+    return this.write(client, batch, ['BEGIN', 'COMMIT']);
+  }
+
+  /** Holds the project while it reads and decides: slower, but nobody else can be faster. */
+  private async tryLocked(envelopes: readonly Envelope[]): Promise<readonly Answer[] | null> {
+    const client = await this.deps.pool.connect();
+    let batch: Batch;
+    try {
+      await client.query('BEGIN');
+      batch = await this.decide(client, envelopes, true);
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+    return this.write(client, batch, ['COMMIT']);
+  }
+
+  private async decide(db: pg.Pool | pg.PoolClient, envelopes: readonly Envelope[], lock: boolean): Promise<Batch> {
+    const { clock, server, newId, cooldownSeconds } = this.deps;
+    const batch = new Batch(this.board, { server, newId, cooldownSeconds });
+    await load(db, this.board, envelopes, { offsetMs: clock.offsetMs(), lock, kept: batch.kept });
+    for (const envelope of envelopes) {
+      let answer = batch.decide(envelope);
+      // A claim that came to the end of what was loaded of its queue looks further before it answers.
+      while (answer === 'look further') {
+        await load(db, this.board, [envelope], { offsetMs: clock.offsetMs(), lock: false, kept: batch.kept, sameHead: true });
+        answer = batch.decide(envelope);
+      }
+    }
+    return batch;
+  }
+
+  private async write(client: pg.PoolClient, batch: Batch, [first, ...last]: readonly string[]): Promise<readonly Answer[] | null> {
+    const statements: (string | Statement)[] = [];
+    if (first !== undefined && last.length > 0) statements.push(first);
+    statements.push(...batch.statements(), last.at(-1) ?? first ?? 'COMMIT');
+    try {
+      await runAll(client, statements);
+      client.release();
+    } catch (error) {
+      client.release(true);
+      if (hasCode(error, MOVED_ON)) return null;
+      // The connection was lost on the way: whether the commit was made is read from the log.
+      if (!isDatabaseUnavailable(error) || !(await committed(this.deps.pool, batch.mark))) throw error;
+    }
+    const commit = batch.finish();
+    this.deps.onCommit(commit);
+    return batch.answers;
+  }
+}
+
+/** Sends all statements at once; they run in order, and the first error is the one that counts. */
+async function runAll(client: pg.PoolClient, statements: readonly (string | Statement)[]): Promise<void> {
+  const running = statements.map((statement) =>
+    typeof statement === 'string'
+      ? client.query(statement)
+      : client.query({ name: statement.name, text: statement.text, values: [...statement.values] }),
+  );
+  const results = await Promise.allSettled(running);
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
+}
