@@ -84,11 +84,17 @@ function checkNode() {
   );
 }
 
-/** @param {string} path */
+/**
+ * @typedef {{ version?: string, optional?: boolean, devOptional?: boolean,
+ *   devDependencies?: Record<string, string> }} Package
+ */
+
+/**
+ * @param {string} path
+ * @returns {Record<string, Package>}
+ */
 function readPackages(path) {
-  /** @type {{ packages: Record<string, { version?: string, optional?: boolean, devOptional?: boolean }> }} */
-  const { packages } = JSON.parse(readFileSync(path, 'utf8'));
-  return packages;
+  return JSON.parse(readFileSync(path, 'utf8')).packages;
 }
 
 /** Whether node_modules has what the lock file asks for, however it came there. */
@@ -96,9 +102,14 @@ function isInstalled() {
   const installedPath = inRoot('node_modules', '.package-lock.json');
   if (!existsSync(installedPath)) return false;
   const installed = readPackages(installedPath);
-  return Object.entries(readPackages(inRoot('package-lock.json'))).every(
+  const wanted = readPackages(inRoot('package-lock.json'));
+  const tools = new Set(Object.keys(wanted['']?.devDependencies ?? {}).map((name) => `node_modules/${name}`));
+  return Object.entries(wanted).every(
     ([path, { version, optional, devOptional }]) =>
-      path === '' || optional || devOptional || installed[path]?.version === version,
+      path === '' ||
+      // What is for other platforms is not there, and need not be.
+      ((optional || devOptional) && !tools.has(path)) ||
+      installed[path]?.version === version,
   );
 }
 
