@@ -26,7 +26,13 @@ async function loadModule(): Promise<void> {
     createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm/schema_engine_bg'),
   );
   const bytes = await readFile(join(folder, 'schema_engine_bg.wasm'));
-  const { instance } = await WebAssembly.instantiate(bytes, { './schema_engine_bg.js': { ...bindings } });
+  const imports: Record<string, unknown> = { ...bindings };
+  for (const name of Object.keys(imports)) {
+    if (!name.startsWith('__wbg_setTimeout_')) continue;
+    // The engine never clears its timers; one of ten seconds would keep a finished process alive.
+    imports[name] = (callback: () => void, ms: number) => setTimeout(callback, ms).unref();
+  }
+  const { instance } = await WebAssembly.instantiate(bytes, { './schema_engine_bg.js': imports });
   bindings.__wbg_set_wasm(instance.exports);
   const start = instance.exports.__wbindgen_start;
   if (typeof start === 'function') start();
