@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { type Actor, type Role, roleFor } from '../kernel/actor.js';
 import type { Refusal } from '../kernel/refusal.js';
-import { sendProblem } from './problem.js';
+import type { AskingGate, Gate } from './gates.js';
 import type { RouteRoles } from './types.js';
 
 /** Finds the agent of a key; null when the key is unknown or revoked. Should answer known keys without a promise. */
@@ -11,9 +11,11 @@ export type Authenticate = (token: string) => Actor | null | Promise<Actor | nul
 export interface AuthOptions {
   readonly authenticate: Authenticate;
   /** Counts the request of an identified agent. */
-  readonly chargeAgent: (request: FastifyRequest, reply: FastifyReply) => Refusal | null;
+  readonly chargeAgent: Gate;
   /** Counts a request that could not be identified. */
-  readonly chargeStranger: (request: FastifyRequest, reply: FastifyReply) => Refusal | null;
+  readonly chargeStranger: Gate;
+  /** Refuses a path that no route takes. */
+  readonly refuseUnknown: Gate;
 }
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
@@ -37,40 +39,37 @@ export function callerOf(request: FastifyRequest): Actor {
  * Lets a request through to its route only if its agent may call it, before its body is read. A route that does not say
  * who may call it stops the boot.
  */
-export function authenticateRequests(app: FastifyInstance, options: AuthOptions): void {
+export function createAccess(app: FastifyInstance, options: AuthOptions): AskingGate {
   requireDeclaredRoles(app);
   app.decorateRequest('actor', null);
-  app.addHook('onRequest', (request, reply, done) => {
-    const roles = request.routeOptions.config.roles;
-    if (roles === 'public') {
-      done();
-      return;
-    }
-    if (roles === undefined) {
-      // Only an unknown path gets here: it stays unknown, but looking for paths is counted.
-      pass(request, reply, options.chargeStranger(request, reply), done);
-      return;
-    }
-    const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
-    const admit = (actor: Actor | null): void => {
-      pass(request, reply, actor === null ? turnAway(token) : enter(actor), done);
-    };
-    const turnAway = (sent: string | undefined): Refusal =>
-      options.chargeStranger(request, reply) ?? (sent === undefined ? NO_KEY : WRONG_KEY);
-    const enter = (actor: Actor): Refusal | null => {
-      request.actor = actor;
-      return options.chargeAgent(request, reply) ?? refuseRole(actor, roles);
-    };
-    // A known key is answered at once; a promise would cost every request a turn of the loop.
-    const found = token === undefined ? null : options.authenticate(token);
-    if (found instanceof Promise) found.then(admit, done);
-    else admit(found);
-  });
-}
 
-function pass(request: FastifyRequest, reply: FastifyReply, refusal: Refusal | null, done: () => void): void {
-  if (refusal === null) done();
-  else sendProblem(reply, request, refusal);
+  const turnAway = (request: FastifyRequest, reply: FastifyReply, sent: boolean): Refusal =>
+    options.chargeStranger(request, reply) ?? (sent ? WRONG_KEY : NO_KEY);
+
+  const admit = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    roles: readonly Role[] | 'any',
+    actor: Actor | null,
+  ): Refusal | null => {
+    if (actor === null) return turnAway(request, reply, true);
+    request.actor = actor;
+    return options.chargeAgent(request, reply) ?? refuseRole(actor, roles);
+  };
+
+  return (request, reply) => {
+    const roles = request.routeOptions.config.roles;
+    if (roles === 'public') return null;
+    // Every route declares its roles, so this is none.
+    if (roles === undefined)
+      return options.chargeStranger(request, reply) ?? options.refuseUnknown(request, reply);
+    const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
+    if (token === undefined) return turnAway(request, reply, request.headers.authorization !== undefined);
+    // A known key is answered at once; a promise would cost every request a turn of the loop.
+    const found = options.authenticate(token);
+    if (found instanceof Promise) return found.then((actor) => admit(request, reply, roles, actor));
+    return admit(request, reply, roles, found);
+  };
 }
 
 function refuseRole(actor: Actor, roles: readonly Role[] | 'any'): Refusal | null {

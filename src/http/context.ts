@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Refusal } from '../kernel/refusal.js';
-import { sendProblem } from './problem.js';
+import type { Gate } from './gates.js';
 
 /** Addresses longer than this are refused, well below what Node's header limit cuts off. */
 export const MAX_URL_LENGTH = 8192;
@@ -23,10 +23,13 @@ export function requestIdOf(request: IncomingMessage | undefined): string {
   return `${processPrefix}-${counter.toString(36)}`;
 }
 
+/** An identifier for humans to follow a trace, no secret: the generator need not be a cryptographic one. */
 function randomHex32(): string {
-  // An identifier for humans to follow a trace, no secret: the generator need not be a cryptographic one.
   return ((Math.random() * 0x1_0000_0000) >>> 0).toString(16).padStart(8, '0');
 }
+
+const tracePrefix = randomBytes(8).toString('hex');
+const spanPrefix = randomBytes(4).toString('hex');
 
 /** The trace id and header of a request: its own `traceparent` when valid, else a new one. */
 export function traceOf(header: unknown): { traceId: string; traceparent: string } {
@@ -40,8 +43,8 @@ export function traceOf(header: unknown): { traceId: string; traceparent: string
       (version !== '00' || rest === undefined);
     if (valid) return { traceId, traceparent: `00-${traceId}-${span}-${flags}` };
   }
-  const traceId = randomHex32() + randomHex32() + randomHex32() + randomHex32();
-  return { traceId, traceparent: `00-${traceId}-${randomHex32()}${randomHex32()}-00` };
+  const traceId = `${tracePrefix}${randomHex32()}${randomHex32()}`;
+  return { traceId, traceparent: `00-${traceId}-${spanPrefix}${randomHex32()}-00` };
 }
 
 /** Gives the request its ids and sends them back with the answer. */
@@ -51,7 +54,6 @@ export function startTrace(request: FastifyRequest, reply: FastifyReply): void {
   request.traceparent = traceparent;
   reply.header('x-request-id', request.id);
   reply.header('traceparent', traceparent);
-  reply.header('x-content-type-options', 'nosniff');
 }
 
 const CLOSING: Refusal = {
@@ -64,8 +66,8 @@ const LONG_URL: Refusal = {
   detail: `The address is longer than ${MAX_URL_LENGTH} characters.`,
 };
 
-/** The first hook of every request: ids, then what can be refused at once. */
-export function traceRequests(app: FastifyInstance): void {
+/** The first gate: gives the request its ids, then refuses what can be refused at once. */
+export function createArrival(app: FastifyInstance): Gate {
   app.decorateRequest('trace');
   app.decorateRequest('traceparent');
   let closing = false;
@@ -73,12 +75,10 @@ export function traceRequests(app: FastifyInstance): void {
     closing = true;
     done();
   });
-  app.addHook('onRequest', (request, reply, done) => {
+  return (request, reply) => {
     startTrace(request, reply);
-    const refusal = refusedAtOnce(request.raw, closing);
-    if (refusal === null) done();
-    else sendProblem(reply, request, refusal);
-  });
+    return refusedAtOnce(request.raw, closing);
+  };
 }
 
 function refusedAtOnce(raw: IncomingMessage, closing: boolean): Refusal | null {

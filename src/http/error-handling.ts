@@ -2,40 +2,38 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, HTTPM
 import type { Refusal } from '../kernel/refusal.js';
 import { startTrace } from './context.js';
 import { refusalOf } from './errors.js';
+import type { Gate } from './gates.js';
 import { logAnswer, logFault } from './logging.js';
 import { pathOf, sendProblem } from './problem.js';
 
-/** Answers whatever is thrown, and whatever no route takes, as a problem. */
-export function handleErrors(app: FastifyInstance): void {
-  const methods = new Set<HTTPMethods>();
-  app.addHook('onRoute', (route) => {
-    for (const method of Array.isArray(route.method) ? route.method : [route.method]) methods.add(method);
-  });
-
+/** Answers whatever is thrown as a problem. Gives back the gate for paths that no route takes. */
+export function handleErrors(app: FastifyInstance): Gate {
   app.decorateReply('refuse', function refuse(this: FastifyReply, refusal: Refusal) {
     return sendProblem(this, this.request, refusal);
   });
-
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const { refusal, fault } = refusalOf(error, request);
     if (fault) logFault(request, error, refusal);
     return sendProblem(reply, request, refusal);
   });
+  const refuseUnknown = createUnknownGate(app);
+  app.setNotFoundHandler((request, reply) => reply.refuse(refuseUnknown(request, reply)));
+  return refuseUnknown;
+}
 
-  const refuseUnknown = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+function createUnknownGate(app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => Refusal {
+  const methods = new Set<HTTPMethods>();
+  app.addHook('onRoute', (route) => {
+    for (const method of Array.isArray(route.method) ? route.method : [route.method]) methods.add(method);
+  });
+  return (request, reply) => {
     const path = pathOf(request.raw.url ?? '/');
     const taken = [...methods].filter((method) => app.findRoute({ method, url: path }) !== null).sort();
     // A route that takes this method has itself said that there is nothing, a file that does not exist for one.
     const allowed = taken.some((method) => method === request.method) ? [] : taken;
     if (allowed.length > 0) reply.header('allow', allowed.join(', '));
-    return sendProblem(reply, request, unknownRoute(request.method, path, allowed));
+    return unknownRoute(request.method, path, allowed);
   };
-  // Before the body is read: what is sent to an address that does not exist is not worth parsing.
-  app.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) refuseUnknown(request, reply);
-    else done();
-  });
-  app.setNotFoundHandler(refuseUnknown);
 }
 
 function unknownRoute(method: string, path: string, allowed: readonly string[]): Refusal {

@@ -49,6 +49,7 @@ export function htmlPage(title: string, body: string): string {
 export function protectHtml(reply: FastifyReply, policy: string): void {
   reply.header('content-security-policy', policy);
   reply.header('referrer-policy', 'no-referrer');
+  reply.header('x-content-type-options', 'nosniff');
   reply.header('x-frame-options', 'DENY');
 }
 

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { invalidInput, RefusedRequest } from './errors.js';
+import { invalidInput } from './errors.js';
+import type { Gate } from './gates.js';
 import { pathOf } from './problem.js';
 
 const MAX_LENGTH = 255;
@@ -20,45 +21,35 @@ export function parseIdempotencyKey(header: string): string | null {
   return key.length <= MAX_LENGTH && PRINTABLE.test(key) ? key : null;
 }
 
-/** JSON with the fields of every object in one order, so that equal bodies are equal text. */
+/**
+ * JSON with the fields of every object in one order, so that equal bodies are equal text. Calls itself: the input guard
+ * has bounded the depth before.
+ */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, sortFields) ?? 'null';
-}
-
-function sortFields(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  // Without a prototype, so that no field name can be a setter.
-  const sorted: Record<string, unknown> = Object.create(null);
-  for (const [key, field] of Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))) {
-    sorted[key] = field;
-  }
-  return sorted;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const fields = Object.keys(value).sort();
+  return `{${fields.map((key) => `${JSON.stringify(key)}:${canonicalJson(Reflect.get(value, key))}`).join(',')}}`;
 }
 
 function requestHash(request: FastifyRequest): string {
-  return createHash('sha256')
-    .update(`${request.method} ${pathOf(request.raw.url ?? '/')}\n${canonicalJson(request.body)}`)
-    .digest('hex');
+  const path = pathOf(request.raw.url ?? '/');
+  return hash('sha256', `${request.method} ${path}\n${canonicalJson(request.body)}`, 'hex');
 }
 
 /** Reads the Idempotency-Key of every POST and PATCH, over the body as it was sent: before a schema fills in defaults. */
-export function readIdempotencyKeys(app: FastifyInstance): void {
+export function createKeyReader(app: FastifyInstance): Gate {
   app.decorateRequest('idempotency', null);
-  app.addHook('preValidation', (request, _reply, done) => {
+  return (request) => {
     const header = request.headers['idempotency-key'];
-    if (header === undefined || (request.method !== 'POST' && request.method !== 'PATCH')) {
-      done();
-      return;
-    }
+    if (header === undefined || (request.method !== 'POST' && request.method !== 'PATCH')) return null;
     const key = typeof header === 'string' ? parseIdempotencyKey(header) : null;
     if (key === null) {
       const detail = `Must be 1 to ${MAX_LENGTH} printable ASCII characters, bare or in double quotes.`;
-      const pointer = '/headers/idempotency-key';
-      done(new RefusedRequest(invalidInput([{ pointer, detail, code: 'invalid_format' }])));
-      return;
+      return invalidInput([{ pointer: '/headers/idempotency-key', detail, code: 'invalid_format' }]);
     }
     const route = `${request.method} ${request.routeOptions.url ?? ''}`;
     request.idempotency = { key, route, requestHash: requestHash(request) };
-    done();
-  });
+    return null;
+  };
 }

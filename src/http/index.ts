@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify';
-import { type Authenticate, authenticateRequests } from './auth.js';
+import { type Authenticate, createAccess } from './auth.js';
 import { ignoreExpectations } from './client-error.js';
-import { traceRequests } from './context.js';
+import { createArrival } from './context.js';
 import { handleErrors } from './error-handling.js';
+import { hangGate } from './gates.js';
 import { type Ready, serveHealth } from './health.js';
-import { readIdempotencyKeys } from './idempotency.js';
+import { createKeyReader } from './idempotency.js';
 import { guardInput } from './input-guard.js';
-import { readJsonBodies } from './json-body.js';
+import { readJsonBodies, supplyBody } from './json-body.js';
 import { logRequests } from './logging.js';
 import { describeRoutes } from './openapi.js';
 import { collectOperations } from './operations.js';
@@ -16,8 +17,9 @@ import { validateWithZod } from './validation.js';
 
 export { callerOf } from './auth.js';
 export { createLog, type Log } from './logging.js';
+export { preferredType } from './negotiate.js';
 export { etagOf, parseIfMatch } from './preconditions.js';
-export { listOf, sendJson, sendVersioned } from './respond.js';
+export { listOf, sendJson, sendMarkdown, sendVersioned } from './respond.js';
 export { type ServerConfig, serverOptions } from './server-options.js';
 
 /** What HTTP needs from below. */
@@ -33,19 +35,27 @@ export interface HttpDeps {
 
 /**
  * Everything that cuts across routes. Await it before the first route is registered: hooks on routes see only what
- * comes after them. The order of the hooks is the order of this list.
+ * comes after them. A request passes the gates in the order in which they stand here.
  */
 export async function registerHttp(app: FastifyInstance, deps: HttpDeps): Promise<void> {
   collectOperations(app);
   validateWithZod(app);
-  ignoreExpectations(app.server);
-  traceRequests(app);
-  const charges = limitRates(app, deps.limits, deps.nowMs ?? (() => performance.now()));
-  authenticateRequests(app, { authenticate: deps.authenticate, ...charges });
-  handleErrors(app);
   readJsonBodies(app);
-  guardInput(app);
-  readIdempotencyKeys(app);
+  ignoreExpectations(app.server);
+  const refuseUnknown = handleErrors(app);
+
+  const arrive = createArrival(app);
+  const charges = limitRates(app, deps.limits, deps.nowMs ?? (() => performance.now()));
+  const enter = createAccess(app, { authenticate: deps.authenticate, refuseUnknown, ...charges });
+  hangGate(app, 'onRequest', (request, reply) => arrive(request, reply) ?? enter(request, reply));
+
+  const readKey = createKeyReader(app);
+  hangGate(
+    app,
+    'preValidation',
+    (request, reply) => supplyBody(request, reply) ?? guardInput(request, reply) ?? readKey(request, reply),
+  );
+
   logRequests(app);
   await describeRoutes(app, deps.version);
   serveHealth(app, deps.ready);

@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { InputError } from '../kernel/refusal.js';
-import { invalidInput, RefusedRequest } from './errors.js';
+import { invalidInput } from './errors.js';
+import type { Gate } from './gates.js';
 
 /** How deep arrays and objects may nest; the outermost counts as one. */
 export const MAX_DEPTH = 64;
@@ -14,6 +14,14 @@ interface Place {
   readonly key: string;
   readonly parent: Place | null;
   readonly depth: number;
+}
+
+/** What is wrong with one name or value. */
+interface Judgement {
+  readonly detail: string;
+  readonly code: string;
+  /** The name itself cannot be repeated, so the object that has it is pointed at. */
+  readonly atParent?: boolean;
 }
 
 /** A JSON pointer to these steps (RFC 6901). */
@@ -52,27 +60,26 @@ function judgePlace(place: Place, prefix: string, todo: Place[]): InputError | n
     return fault(prefix, place, null, `Nesting may be at most ${MAX_DEPTH} levels deep.`, 'too_deep');
   }
   const named = !Array.isArray(place.value);
-  for (const [key, value] of Object.entries(place.value)) {
-    if (named) {
-      if (HOSTILE_CHARACTER.test(key)) {
-        return fault(
-          prefix,
-          place,
-          null,
-          'A field name contains a character that text cannot have.',
-          'bad_character',
-        );
-      }
-      if (key === '__proto__' || (key === 'constructor' && hasPrototype(value))) {
-        return fault(prefix, place, key, `A field may not be called ${key}.`, 'forbidden_name');
-      }
-    }
+  // Nothing parsed inherits anything enumerable, and this is the fastest way through both kinds.
+  for (const key in place.value) {
+    const value: unknown = Reflect.get(place.value, key);
+    const found = (named ? judgeName(key, value) : null) ?? judgeScalar(value);
+    if (found !== null)
+      return fault(prefix, place, found.atParent === true ? null : key, found.detail, found.code);
     if (typeof value === 'object' && value !== null) {
       todo.push({ value, key, parent: place, depth: place.depth + 1 });
-      continue;
     }
-    const found = judgeScalar(value);
-    if (found !== null) return fault(prefix, place, key, found.detail, found.code);
+  }
+  return null;
+}
+
+function judgeName(key: string, value: unknown): Judgement | null {
+  if (HOSTILE_CHARACTER.test(key)) {
+    const detail = 'A field name contains a character that text cannot have.';
+    return { detail, code: 'bad_character', atParent: true };
+  }
+  if (key === '__proto__' || (key === 'constructor' && hasPrototype(value))) {
+    return { detail: `A field may not be called ${key}.`, code: 'forbidden_name' };
   }
   return null;
 }
@@ -81,7 +88,7 @@ function hasPrototype(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 }
 
-function judgeScalar(value: unknown): { detail: string; code: string } | null {
+function judgeScalar(value: unknown): Judgement | null {
   if (typeof value === 'string' && HOSTILE_CHARACTER.test(value)) {
     return { detail: 'Text may not contain NUL or half of a surrogate pair.', code: 'bad_character' };
   }
@@ -92,18 +99,10 @@ function judgeScalar(value: unknown): { detail: string; code: string } | null {
 }
 
 /** Looks at everything a caller sent before any schema does. */
-export function guardInput(app: FastifyInstance): void {
-  app.addHook('preValidation', (request, _reply, done) => {
-    const found = findInRequest(request);
-    if (found === null) done();
-    else done(new RefusedRequest(invalidInput([found])));
-  });
-}
-
-function findInRequest(request: FastifyRequest): InputError | null {
-  return (
+export const guardInput: Gate = (request) => {
+  const found =
     (request.body === undefined ? null : findHostile(request.body, '')) ??
     findHostile(request.params, '/params') ??
-    findHostile(request.query, '/query')
-  );
-}
+    findHostile(request.query, '/query');
+  return found === null ? null : invalidInput([found]);
+};

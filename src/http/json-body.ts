@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Refusal } from '../kernel/refusal.js';
 import { invalidInput, RefusedRequest } from './errors.js';
+import type { Gate } from './gates.js';
 import { MAX_DEPTH } from './input-guard.js';
 
 /** Below this a body cannot nest deep enough to cost anything; the input guard finds it after parsing. */
@@ -69,17 +70,19 @@ export function parseJsonBody(request: FastifyRequest, body: Buffer): unknown {
   }
 }
 
-/**
- * Makes JSON the only body there is. An absent or empty body counts as `{}` where a route takes one, so that a command
- * without arguments needs none, and a missing field is named instead of the body.
- */
+/** Makes JSON the only body there is. */
 export function readJsonBodies(app: FastifyInstance): void {
   app.removeContentTypeParser(['application/json', 'text/plain']);
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     done(null, parseJsonBody(request, body));
   });
-  app.addHook('preValidation', (request, _reply, done) => {
-    if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
-    done();
-  });
 }
+
+/**
+ * An absent or empty body counts as `{}` where a route takes one, so that a command without arguments needs none, and a
+ * missing field is named instead of the body.
+ */
+export const supplyBody: Gate = (request) => {
+  if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
+  return null;
+};

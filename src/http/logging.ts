@@ -20,7 +20,7 @@ export function createLog(level: string, destination?: DestinationStream): Log {
   const options = {
     level,
     base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: isoTime(),
     formatters: { level: (label: string) => ({ level: label }) },
     // Nothing here logs headers; this is for a line that some day does.
     redact: ['authorization', 'headers.authorization', 'req.headers.authorization'],
@@ -35,6 +35,20 @@ export function createLog(level: string, destination?: DestinationStream): Log {
     buffered.flushSync();
   };
   return { logger: pino(options, buffered), close };
+}
+
+/** RFC 3339 in UTC, written anew only when the millisecond has changed. */
+function isoTime(): () => string {
+  let last = 0;
+  let text = '';
+  return () => {
+    const now = Date.now();
+    if (now !== last) {
+      last = now;
+      text = `,"time":"${new Date(now).toISOString()}"`;
+    }
+    return text;
+  };
 }
 
 /** Only what helps to find a fault: an error of the database may carry the values of a row. */
@@ -67,27 +81,36 @@ const faulted = new WeakSet<FastifyRequest>();
 /** Logs an unexpected error with what is needed to find the request again. */
 export function logFault(request: FastifyRequest, error: unknown, refusal: Refusal): void {
   faulted.add(request);
-  request.log.error({ ...lineOf(request), code: refusal.code, err: error }, 'request failed');
+  request.log.error(
+    {
+      method: request.method,
+      route: request.routeOptions.url ?? null,
+      request_id: request.id,
+      agent_id: request.actor?.agentId ?? null,
+      code: refusal.code,
+      err: error,
+    },
+    'request failed',
+  );
 }
 
 /** The line of an answered request: writes and refusals at `info`, successful reads at `debug`. */
 export function logAnswer(request: FastifyRequest, reply: FastifyReply): void {
   const status = reply.statusCode;
   if (status >= 500 && faulted.has(request)) return;
-  const read = request.method === 'GET' || request.method === 'HEAD';
-  const line = (): object => ({ ...lineOf(request), status, ms: Math.round(reply.elapsedTime * 100) / 100 });
-  if (!read || status >= 400) request.log.info(line(), 'request');
-  else if (request.log.level === 'debug' || request.log.level === 'trace')
-    request.log.debug(line(), 'request');
-}
-
-function lineOf(request: FastifyRequest): object {
-  return {
-    method: request.method,
+  const { method, log } = request;
+  const level = status < 400 && (method === 'GET' || method === 'HEAD') ? 'debug' : 'info';
+  if (level === 'debug' && log.level !== 'debug' && log.level !== 'trace') return;
+  // One literal: put together by spreading, it took five times as long as writing the line.
+  const line = {
+    method,
     route: request.routeOptions.url ?? null,
     request_id: request.id,
     agent_id: request.actor?.agentId ?? null,
+    status,
+    ms: Math.round(reply.elapsedTime * 100) / 100,
   };
+  log[level](line, 'request');
 }
 
 /** One line for each answered request. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Refusal } from '../kernel/refusal.js';
+import type { Gate } from './gates.js';
 
 /** How much a key may do in a minute. */
 export interface RateLimits {
@@ -106,8 +107,8 @@ export function networkOf(address: string): string {
 
 /** Charges requests; the two functions are for authentication, which knows who is asking. */
 export interface Charges {
-  readonly chargeAgent: (request: FastifyRequest, reply: FastifyReply) => Refusal | null;
-  readonly chargeStranger: (request: FastifyRequest, reply: FastifyReply) => Refusal | null;
+  readonly chargeAgent: Gate;
+  readonly chargeStranger: Gate;
 }
 
 /** Sets up the budgets of requests and created tasks. */

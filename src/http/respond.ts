@@ -7,6 +7,11 @@ export function sendJson(reply: FastifyReply, status: number, json: string): Fas
   return reply.code(status).header('content-type', 'application/json; charset=utf-8').send(json);
 }
 
+/** Sends a document for an agent's prompt or an operator's eyes. */
+export function sendMarkdown(reply: FastifyReply, markdown: string): FastifyReply {
+  return reply.header('content-type', 'text/markdown; charset=utf-8').send(markdown);
+}
+
 /** Sends a single object with the ETag of its version; 304 when the caller of a GET has that version. */
 export function sendVersioned(
   request: FastifyRequest,

@@ -16,6 +16,8 @@ declare module 'fastify' {
     roles?: RouteRoles;
     /** The domain command that a writing route sends. */
     command?: string;
+    /** A writing route that changes no task and so sends no command: agents, keys, projects. */
+    administrative?: true;
     /** Headers that the API description lists beside those every route has. */
     headers?: readonly DocumentedHeader[];
   }
