@@ -1,5 +1,4 @@
 import { REFUSAL_CODES } from '../kernel/refusal.js';
-import type { DocumentedHeader } from './types.js';
 
 /** What of the API is the same in every operation. */
 
@@ -115,12 +114,15 @@ export const HEADER_PARAMETERS = {
 };
 
 /** The parameter that describes a documented header. */
-export const PARAMETER_OF: Readonly<Record<DocumentedHeader, keyof typeof HEADER_PARAMETERS>> = {
+export const PARAMETER_OF = {
   'if-match': 'IfMatch',
   'if-none-match': 'IfNoneMatch',
   prefer: 'Prefer',
   'last-event-id': 'LastEventId',
-};
+} as const satisfies Record<string, keyof typeof HEADER_PARAMETERS>;
+
+/** Request headers that a route may document; none of them is validated by a schema. */
+export type DocumentedHeader = keyof typeof PARAMETER_OF;
 
 /** The sections of the description, in order. */
 export const TAGS = [

@@ -5,9 +5,9 @@ import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-pro
 import { stringify } from 'yaml';
 import { protectHtml } from './html.js';
 import { type ApiDocument, finishDocument } from './openapi-document.js';
-import { PARAMETER_OF, TAGS } from './openapi-parts.js';
+import { type DocumentedHeader, PARAMETER_OF, TAGS } from './openapi-parts.js';
 import { sendJson } from './respond.js';
-import type { DocumentedHeader, RouteRoles } from './types.js';
+import type { RouteRoles } from './types.js';
 
 /** Swagger UI brings its own files and sets styles from its scripts. */
 const UI_POLICY = [

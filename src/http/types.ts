@@ -2,13 +2,11 @@ import type { Actor, Role } from '../kernel/actor.js';
 import type { Refusal } from '../kernel/refusal.js';
 import type { Idempotency, RequestContext } from '../kernel/request.js';
 import type { ApiDocument } from './openapi-document.js';
+import type { DocumentedHeader } from './openapi-parts.js';
 import type { Operations } from './operations.js';
 
 /** Who may call a route: these roles, any agent with a key, or everybody. */
 export type RouteRoles = readonly Role[] | 'any' | 'public';
-
-/** Request headers that a route documents; none of them is validated by a schema. */
-export type DocumentedHeader = 'if-match' | 'if-none-match' | 'prefer' | 'last-event-id';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
