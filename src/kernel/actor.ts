@@ -9,6 +9,8 @@ export interface Actor {
   readonly agentId: string | null;
   readonly name: string;
   readonly roles: readonly Role[];
+  /** The public part of the key that the request carried. */
+  readonly keyId?: string;
 }
 
 /** The role written on an event: the one by which the actor was allowed, or the server. */

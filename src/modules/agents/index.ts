@@ -1,1 +1,3 @@
-export { loadRoster } from './store.js';
+export { agentsRoutes } from './routes.js';
+export { Agents, type AgentsDeps, foundAgents, newKeyFor } from './service.js';
+export { findAgentId, loadRoster } from './store.js';

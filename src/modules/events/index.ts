@@ -1,1 +1,4 @@
-export { appendEvents, type CommittedEvent } from './store.js';
+export { eventsRoutes } from './routes.js';
+export { type EventPage, Events } from './service.js';
+export { appendEvents } from './store.js';
+export type { CommittedEvent, EventFilter } from './types.js';

@@ -1,43 +1,139 @@
-import { column, json, type Statement, timestamp } from '../../db/statement.js';
-import type { NewEvent } from '../../kernel/event.js';
-import type { RequestContext } from '../../kernel/request.js';
-
-/** An event as the commit completes it. */
-export interface CommittedEvent {
-  readonly event: NewEvent;
-  readonly id: string;
-  readonly position: number;
-  readonly at: number;
-  readonly request: RequestContext;
-}
+import {
+  jsons,
+  plain,
+  type Queryable,
+  rowsOf,
+  type Statement,
+  texts,
+  timestamp,
+} from '../../db/statement.js';
+import type { ActingRole } from '../../kernel/actor.js';
+import type { EventType } from '../../kernel/event.js';
+import type { JsonObject } from '../../kernel/json.js';
+import type { CommittedEvent, EventFilter } from './types.js';
 
 /** Appends events to a project's log. Their positions follow the last one that the same commit advanced the project from. */
 export function appendEvents(projectId: string, events: readonly CommittedEvent[]): Statement {
   return {
     name: 'events_append',
     text: `INSERT INTO events (project_id, position, id, type, at, task_id, number, run_id, agent_id, role, command, from_state, to_state,
-        counters, reason, request_id, trace_id, data)
-      SELECT $1, * FROM unnest($2::bigint[], $3::uuid[], $4::text[], $5::timestamptz[], $6::uuid[], $7::int[], $8::uuid[], $9::uuid[],
-        $10::text[], $11::text[], $12::text[], $13::text[], $14::jsonb[], $15::text[], $16::text[], $17::text[], $18::jsonb[])`,
+        reason, request_id, trace_id, counters, data)
+      SELECT $1, u.position, u.id, u.type, u.at, u.task_id, u.number, u.run_id, u.agent_id, u.role, u.command, u.from_state, u.to_state,
+        u.reason, u.request_id, u.trace_id, nullif(u.counters, 'null'), u.data
+      FROM ROWS FROM (
+        unnest($2::bigint[], $3::uuid[], $4::text[], $5::timestamptz[], $6::uuid[], $7::int[], $8::uuid[], $9::uuid[], $10::text[],
+          $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[]),
+        jsonb_array_elements($17::jsonb), jsonb_array_elements($18::jsonb)
+      ) AS u(position, id, type, at, task_id, number, run_id, agent_id, role, command, from_state, to_state, reason, request_id, trace_id,
+        counters, data)`,
     values: [
       projectId,
-      column(events, (e) => e.position),
-      column(events, (e) => e.id),
-      column(events, (e) => e.event.type),
-      column(events, (e) => timestamp(e.at)),
-      column(events, (e) => e.event.taskId),
-      column(events, (e) => e.event.number),
-      column(events, (e) => e.event.runId),
-      column(events, (e) => e.event.agentId),
-      column(events, (e) => e.event.role),
-      column(events, (e) => e.event.command),
-      column(events, (e) => e.event.from),
-      column(events, (e) => e.event.to),
-      column(events, (e) => (e.event.counters === null ? null : json(e.event.counters))),
-      column(events, (e) => e.event.reason),
-      column(events, (e) => e.request.requestId),
-      column(events, (e) => e.request.traceId),
-      column(events, (e) => json(e.event.data)),
+      plain(events, (e) => e.position),
+      plain(events, (e) => e.id),
+      plain(events, (e) => e.event.type),
+      plain(events, (e) => timestamp(e.at)),
+      plain(events, (e) => e.event.taskId),
+      plain(events, (e) => e.event.number),
+      plain(events, (e) => e.event.runId),
+      plain(events, (e) => e.event.agentId),
+      plain(events, (e) => e.event.role),
+      plain(events, (e) => e.event.command),
+      plain(events, (e) => e.event.from),
+      plain(events, (e) => e.event.to),
+      texts(events, (e) => e.event.reason),
+      texts(events, (e) => e.request.requestId),
+      plain(events, (e) => e.request.traceId),
+      jsons(events, (e) => e.event.counters),
+      jsons(events, (e) => e.event.data),
     ],
   };
+}
+
+interface EventRow {
+  id: string;
+  position: number;
+  type: EventType;
+  at: Date;
+  task_id: string | null;
+  number: number | null;
+  run_id: string | null;
+  agent_id: string | null;
+  role: ActingRole;
+  command: string;
+  from_state: string | null;
+  to_state: string | null;
+  counters: JsonObject | null;
+  reason: string | null;
+  request_id: string;
+  trace_id: string;
+  data: JsonObject;
+}
+
+const COLUMNS = `id, position, type, at, task_id, number, run_id, agent_id, role, command, from_state, to_state, counters, reason,
+  request_id, trace_id, data`;
+
+function eventOf(row: EventRow): CommittedEvent {
+  return {
+    id: row.id,
+    position: row.position,
+    at: row.at.getTime(),
+    request: { requestId: row.request_id, traceId: row.trace_id },
+    event: {
+      type: row.type,
+      taskId: row.task_id,
+      number: row.number,
+      runId: row.run_id,
+      agentId: row.agent_id,
+      role: row.role,
+      command: row.command,
+      from: row.from_state,
+      to: row.to_state,
+      counters: row.counters,
+      reason: row.reason,
+      data: row.data,
+    },
+  };
+}
+
+/**
+ * Events after a position, in order, with one more than asked when there are more. Positions are given out by the commit that
+ * writes the event, so nothing can appear later below a position that was already read.
+ */
+export async function readEvents(
+  db: Queryable,
+  projectId: string,
+  filter: EventFilter,
+  page: { readonly after: number; readonly limit: number },
+): Promise<CommittedEvent[]> {
+  const values: unknown[] = [projectId, page.after, page.limit + 1];
+  const conditions = ['project_id = $1', 'position > $2'];
+  const add = (value: unknown, condition: (parameter: string) => string): void => {
+    if (value === undefined) return;
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  add(filter.types, (p) => `type = ANY(${p}::text[])`);
+  add(filter.taskId, (p) => `task_id = ${p}::uuid`);
+  add(filter.agentId, (p) => `agent_id = ${p}::uuid`);
+  // A task's numbers rise with its positions, and only they are indexed by task.
+  const order = filter.taskId === undefined ? 'position' : 'number';
+  const rows = await rowsOf<EventRow>(db, {
+    name: `events_page_${Object.keys(filter).sort().join('_')}`,
+    text: `SELECT ${COLUMNS} FROM events WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT $3`,
+    values,
+  });
+  return rows.map(eventOf);
+}
+
+/** The position of the last event of each of these projects. */
+export async function lastPositions(
+  db: Queryable,
+  projectIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await rowsOf<{ id: string; position: number }>(db, {
+    name: 'events_last_positions',
+    text: 'SELECT id, position FROM projects WHERE id = ANY($1::uuid[])',
+    values: [projectIds],
+  });
+  return new Map(rows.map((row) => [row.id, row.position]));
 }

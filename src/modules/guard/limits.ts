@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../kernel/json.js';
 import type { OwnLimits, RunLimits, TaskLimits } from './types.js';
 
 /** Who set a limit that is in force. */
@@ -38,4 +39,20 @@ export function originOf(name: keyof ServerLimits, task: OwnLimits, run: OwnLimi
   if (task[name] !== undefined) return 'task';
   if (run[name] !== undefined) return 'run';
   return project[name] !== undefined ? 'project' : 'server';
+}
+
+/** Limits as a project stores them. What is no limit, or no longer one, is left out. */
+export function ownLimitsOf(stored: JsonObject): OwnLimits {
+  const limits: { -readonly [name in keyof ServerLimits]?: number } = {};
+  for (const name of limitNames()) {
+    const value = stored[name];
+    if (typeof value === 'number') limits[name] = value;
+  }
+  return limits;
+}
+
+/** Every limit by its name in the core. */
+export function limitNames(): (keyof ServerLimits)[] {
+  const known = (name: string): name is keyof ServerLimits => Object.hasOwn(LIMIT_CEILINGS, name);
+  return Object.keys(LIMIT_CEILINGS).filter(known);
 }

@@ -64,6 +64,11 @@ const WIRE_NAMES = {
   maxRunCostMicros: 'max_run_cost_usd',
 } as const satisfies Record<keyof Required<OwnLimits>, string>;
 
+/** A limit's name on the wire. */
+export function limitWireName(name: keyof typeof WIRE_NAMES): string {
+  return WIRE_NAMES[name];
+}
+
 /** The limits that somebody set, on the wire: only those. */
 export function ownLimitsToWire(limits: OwnLimits): JsonObject {
   const wire: JsonObject = {};

@@ -1,10 +1,25 @@
 export {
+  type AdministerDeps,
+  type Administered,
+  administer,
+  type By,
+  type Change,
+  factBy,
+} from './administer.js';
+export { answerAdministered, byOf, pageOf } from './requests.js';
+export { projectsRoutes } from './routes.js';
+export { type Found, type LimitBook, Projects, type ProjectsDeps } from './service.js';
+export {
   advance,
+  databaseNow,
   type Head,
+  insertProject,
   type KeptAnswer,
   keepAnswers,
+  loadDefaultProject,
   loadHead,
   loadKeptAnswers,
+  loadProject,
   loadRules,
   MOVED_ON,
 } from './store.js';

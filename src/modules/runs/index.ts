@@ -1,1 +1,2 @@
+export { newRun } from './decide.js';
 export { listRuns, loadLiveRuns, loadRuns, writeRuns } from './store.js';

@@ -1,0 +1,43 @@
+import pg from 'pg';
+import type { Result } from '../kernel/refusal.js';
+import type { Pool, Queryable } from './statement.js';
+
+/** Runs `work` in one transaction: committed when it succeeds, rolled back when it refuses or throws. */
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (tx: Queryable) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query(result.ok ? 'COMMIT' : 'ROLLBACK');
+    client.release();
+    return result;
+  } catch (error) {
+    // Whatever state the connection is in, ending it rolls the transaction back.
+    client.release(true);
+    throw error;
+  }
+}
+
+/**
+ * Runs `work` while no other process holds the lock of that number. A connection of its own holds it, so that it is given
+ * back however this process ends, and `work` may use the whole pool.
+ */
+export async function withLock<T>(databaseUrl: string, lock: string, work: () => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    connectionTimeoutMillis: 5000,
+    application_name: 'fuseboard-lock',
+  });
+  // A lost connection fails the next query on it; without a listener it would end the process.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [lock]);
+    return await work();
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,78 @@
+import type { Config } from './config.js';
+import type { PrismaClient } from './db/prisma.js';
+import type { Pool } from './db/statement.js';
+import type { Log } from './http/index.js';
+import type { Clock } from './kernel/clock.js';
+import type { NewId } from './kernel/ids.js';
+import { Agents } from './modules/agents/index.js';
+import { Events } from './modules/events/index.js';
+import { projectLimits, type ServerLimits } from './modules/guard/index.js';
+import { toMicros } from './modules/guard/wire.js';
+import { type AdministerDeps, type Found, Projects } from './modules/projects/index.js';
+import { createTasks, type Tasks } from './modules/tasks/index.js';
+import { provision } from './provision.js';
+
+/** What comes from outside: everything that a test replaces. */
+export interface Foundations {
+  readonly config: Config;
+  readonly log: Log;
+  readonly pool: Pool;
+  readonly prisma: PrismaClient;
+  readonly clock: Clock;
+  readonly newId: NewId;
+}
+
+/** The rooms, put together. */
+export interface Deps extends Foundations {
+  readonly administration: AdministerDeps;
+  readonly events: Events;
+  readonly projects: Projects;
+  readonly agents: Agents;
+  readonly tasks: Tasks;
+}
+
+/** Makes every room of what it needs, in their order. Connects to nothing and starts nothing. */
+export function createDeps(foundations: Foundations): Deps {
+  const { config, log, pool, prisma, clock, newId } = foundations;
+  const limits = serverLimits(config.limits);
+  const events = new Events({ pool });
+  const onCommit = (projectId: string): void => events.onCommit(projectId);
+  const administration = { pool, clock, newId, onCommit };
+  const projects = new Projects({
+    ...administration,
+    limits: projectLimits(limits),
+    found: foundProject(newId),
+  });
+  const agents = new Agents({ ...administration, prisma });
+  const tasks = createTasks({
+    pool,
+    clock,
+    newId,
+    limits,
+    cooldownSeconds: config.policies.cooldownSeconds,
+    batchMax: config.batchMax,
+    log: log.logger,
+    onCommit: (commit) => onCommit(commit.projectId),
+  });
+  return { ...foundations, administration, events, projects, agents, tasks };
+}
+
+/** A project that an operator asks for begins with an operator of its own, who adds the others. */
+function foundProject(newId: NewId): Found {
+  return async (tx, { name, now, request }) => {
+    const agents = [{ name: 'operator', roles: ['operator'] as const }];
+    const { project, keys } = await provision(tx, newId, { name, isDefault: false, agents, now, request });
+    const apiKey = keys.get('operator');
+    if (apiKey === undefined) throw new Error('a project was made without an operator');
+    return { project, apiKey };
+  };
+}
+
+function serverLimits(limits: Config['limits']): ServerLimits {
+  const { maxCostUsd, maxRunCostUsd, ...others } = limits;
+  return {
+    ...others,
+    maxCostMicros: maxCostUsd === null ? null : toMicros(maxCostUsd),
+    maxRunCostMicros: maxRunCostUsd === null ? null : toMicros(maxRunCostUsd),
+  };
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { EVENT_TYPES } from '../../kernel/event.js';
+import { ID_PREFIXES, type IdKind } from '../../kernel/ids.js';
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../kernel/page.js';
+
+const EXAMPLE = '01939b1e-7c4a-7f3e-8a2b-5d6c7e8f9a0b';
+
+const idOut = (kind: IdKind) => z.string().meta({ examples: [`${ID_PREFIXES[kind]}_${EXAMPLE}`] });
+const idIn = (kind: IdKind) =>
+  z
+    .string()
+    .regex(
+      new RegExp(`^${ID_PREFIXES[kind]}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`),
+      `Must be an id like ${ID_PREFIXES[kind]}_${EXAMPLE}.`,
+    )
+    .optional();
+
+const type = z.enum(EVENT_TYPES);
+
+const filter = {
+  type: z
+    .union([type, z.array(type).min(1).max(EVENT_TYPES.length)])
+    .optional()
+    .describe('Only events of this type; may be given several times.'),
+  task_id: idIn('task'),
+  agent_id: idIn('agent'),
+};
+
+const after = z
+  .string()
+  .max(400)
+  .optional()
+  .describe(
+    'The position of the last event already read, or a cursor. Without it the log is read from its start.',
+  );
+
+/** The query of the feed. */
+export const feedQuery = z.strictObject({
+  ...filter,
+  after,
+  cursor: z.string().max(400).optional(),
+  limit: z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
+  wait_seconds: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(30)
+    .default(0)
+    .describe('Where there is nothing yet, waits up to so many seconds for an event.'),
+});
+
+/** The query of the stream. */
+export const streamQuery = z.strictObject({ ...filter, after });
+
+/** An event on the wire. */
+export const eventOut = z
+  .object({
+    id: idOut('event'),
+    position: z.int().describe('Its place in the project’s log: 1, 2, 3 …'),
+    type,
+    at: z.iso.datetime(),
+    task_id: idOut('task').nullable(),
+    number: z.int().nullable().describe('Its place among the events of its task: 1, 2, 3 …'),
+    run_id: idOut('run').nullable(),
+    actor: z.object({ agent_id: idOut('agent').nullable(), role: z.string() }),
+    command: z.string(),
+    from: z.string().nullable(),
+    to: z.string().nullable(),
+    counters: z.record(z.string(), z.unknown()).nullable().describe('After the change.'),
+    reason: z.string().nullable(),
+    request_id: z.string(),
+    trace_id: z.string(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Event' });
+
+/** A page of the feed. */
+export const eventListOut = z
+  .object({ data: z.array(eventOut), next_cursor: z.string().nullable(), has_more: z.boolean() })
+  .meta({ id: 'EventList' });
+
+/** The stream, described. What is sent is no value but a stream, which the schema only tells about. */
+export const streamOut: z.ZodType<unknown> = z.string().meta({
+  id: 'EventStream',
+  description:
+    'Messages `id: <position>`, `event: <type>`, `data: <Event as JSON>`, and comments to keep the line open.',
+});

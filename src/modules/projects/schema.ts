@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../kernel/page.js';
+
+const name = z.string().trim().min(1).max(100);
+
+/** Policies that a project may set; null gives one back to the server. */
+const policyChanges = z.strictObject({
+  cooldown_seconds: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .nullable()
+    .optional()
+    .describe('How long an open breaker stays open before it lets a probe through.'),
+});
+
+/** The body that makes a project. */
+export const createProjectBody = z
+  .strictObject({ name })
+  .meta({ id: 'ProjectCreate', examples: [{ name: 'website' }] });
+
+/** The body that changes a project; which limits there are is told by the room that owns them. */
+export function updateProjectBody<Limits extends z.ZodType>(limits: Limits) {
+  return z.strictObject({ limits: limits.optional(), policies: policyChanges.optional() }).meta({
+    id: 'ProjectUpdate',
+    examples: [{ limits: { max_tokens: 200_000, max_reworks: null }, policies: { cooldown_seconds: 600 } }],
+  });
+}
+
+/** The limits that a project sets itself, and those in force, as they go out. */
+const limitsOut = z.record(z.string(), z.number().nullable());
+
+const projectShape = {
+  id: z.string().meta({ examples: ['prj_01939b1e-7c4a-7f3e-8a2b-5d6c7e8f9a0b'] }),
+  name: z.string(),
+  limits: limitsOut.describe('What the project sets itself.'),
+  effective_limits: limitsOut.describe('What holds where no task and no run sets its own.'),
+  policies: z.object({ cooldown_seconds: z.int().optional() }),
+  version: z.int(),
+  created_at: z.iso.datetime(),
+};
+
+/** A project on the wire. */
+export const projectOut = z.object(projectShape).meta({ id: 'Project' });
+
+/** A project that was just made: the only time that its operator's key is told. */
+export const newProjectOut = z
+  .object({
+    ...projectShape,
+    api_key: z.string().optional().describe('Told once; a replay comes without it.'),
+  })
+  .meta({ id: 'NewProject' });
+
+/** A page of projects. */
+export const projectListOut = z
+  .object({ data: z.array(projectOut), next_cursor: z.string().nullable(), has_more: z.boolean() })
+  .meta({ id: 'ProjectList' });
+
+/** The query of a list. */
+export const pageQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
+  cursor: z.string().max(400).optional(),
+});
