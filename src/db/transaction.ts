@@ -41,3 +41,13 @@ export async function withLock<T>(databaseUrl: string, lock: string, work: () =>
     await client.end();
   }
 }
+
+/** Whether the database answers now. */
+export async function isAwake(db: Queryable): Promise<boolean> {
+  try {
+    await db.query('SELECT 1');
+    return true;
+  } catch {
+    return false;
+  }
+}

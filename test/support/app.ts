@@ -12,6 +12,7 @@ import type { ROLES, Role } from '../../src/kernel/actor.js';
 import { movableClock } from '../../src/kernel/clock.js';
 import { newId } from '../../src/kernel/ids.js';
 import type { Tasks } from '../../src/modules/tasks/index.js';
+import { checkAnswers } from './answer-check.js';
 import { createTestDatabase } from './database.js';
 
 /** An agent of the test's project. */
@@ -73,6 +74,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const deps = createDeps({ config, log, pool, prisma: createPrisma(pool), clock, newId });
   const made = await createDefaultProject(deps.administration);
   const app = await buildApp(deps, () => ({ ok: true, reasons: [] }));
+  checkAnswers(app);
   if (options.timers === true) deps.tasks.start();
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
 
