@@ -10,6 +10,9 @@ export interface Statement {
 /** What statements run on: the pool, or one connection of it. */
 export type Queryable = Pick<pg.Pool | pg.PoolClient, 'query'>;
 
+/** The process's connections, and one of them. */
+export type { Pool, PoolClient } from 'pg';
+
 /** Runs a statement and answers its rows, typed by the caller who wrote the statement. */
 export async function rowsOf<Row extends pg.QueryResultRow>(
   db: Queryable,
@@ -26,28 +29,41 @@ export async function rowsOf<Row extends pg.QueryResultRow>(
 type Cell = string | number | boolean | null;
 
 /**
- * A column of many rows as one array parameter. Postgres' array literal, built here because the driver's own conversion of
- * arrays costs several times as much on the hot path.
+ * A column of many rows as one array parameter, in Postgres' array literal. Built here because the driver's own conversion
+ * of arrays costs several times as much on the hot path. For text of any content.
  */
-export function column<Row>(rows: readonly Row[], cell: (row: Row) => Cell): string {
-  let literal = '{';
-  for (let i = 0; i < rows.length; i++) {
-    if (i > 0) literal += ',';
-    const row = rows[i];
-    literal += row === undefined ? 'NULL' : quoted(cell(row));
+export function texts<Row>(rows: readonly Row[], cell: (row: Row) => string | null): string {
+  return literal(rows, (row) => {
+    const value = cell(row);
+    return value === null ? 'NULL' : `"${NEEDS_ESCAPE.test(value) ? value.replace(ESCAPED, '\\$&') : value}"`;
+  });
+}
+
+const NEEDS_ESCAPE = /[\\"]/;
+const ESCAPED = /[\\"]/g;
+
+/** Likewise for cells that need no quotes: ids, numbers, times, the words of our own lists. */
+export function plain<Row>(rows: readonly Row[], cell: (row: Row) => Cell): string {
+  return literal(rows, (row) => String(cell(row) ?? 'NULL'));
+}
+
+function literal<Row>(rows: readonly Row[], cell: (row: Row) => string): string {
+  let text = '{';
+  for (const row of rows) text += text.length === 1 ? cell(row) : `,${cell(row)}`;
+  return `${text}}`;
+}
+
+/**
+ * A column of JSON values as one JSON array, for `jsonb_array_elements`: inside an array literal every quote of every value
+ * would have to be escaped. A missing value travels as JSON null; `nullif(column, 'null')` makes it SQL's.
+ */
+export function jsons<Row>(rows: readonly Row[], cell: (row: Row) => unknown): string {
+  let text = '[';
+  for (const row of rows) {
+    const value = JSON.stringify(cell(row) ?? null);
+    text += text.length === 1 ? value : `,${value}`;
   }
-  return `${literal}}`;
-}
-
-function quoted(value: Cell): string {
-  if (value === null) return 'NULL';
-  if (typeof value === 'string') return `"${value.replace(/[\\"]/g, '\\$&')}"`;
-  return String(value);
-}
-
-/** An array column's value as text, for a row inside an array of rows: such a column travels as JSON. */
-export function json(value: unknown): string {
-  return JSON.stringify(value);
+  return `${text}]`;
 }
 
 /** A time of ours (milliseconds since the epoch) as the database reads it. */

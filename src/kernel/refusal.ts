@@ -80,7 +80,9 @@ export interface Refusal {
 }
 
 /** The outcome of something that may be refused. */
-export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: Refusal };
+export type Result<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly refusal: Refusal };
 
 /** A successful result. */
 export function ok<T>(value: T): { readonly ok: true; readonly value: T } {

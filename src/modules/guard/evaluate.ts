@@ -44,7 +44,11 @@ export function readLayer(kind: Layer, value: number, limit: number): LayerReadi
 /** What the counters of a task and of its run are worth, and the time for deadlines (milliseconds since the epoch). */
 export interface GuardInput {
   readonly task: { readonly counters: TaskCounters; readonly limits: TaskLimits } | null;
-  readonly run: { readonly counters: RunCounters; readonly limits: RunLimits; readonly startedAt: number } | null;
+  readonly run: {
+    readonly counters: RunCounters;
+    readonly limits: RunLimits;
+    readonly startedAt: number;
+  } | null;
   readonly now: number;
 }
 
@@ -71,7 +75,9 @@ function pairOf(
 ): { value: number; limit: number } | null {
   switch (kind) {
     case 'deadline':
-      return run === null || run.counters.deadlineAt === null ? null : elapsed(run.startedAt, run.counters.deadlineAt, now);
+      return run === null || run.counters.deadlineAt === null
+        ? null
+        : elapsed(run.startedAt, run.counters.deadlineAt, now);
     case 'iteration':
       return run === null ? null : { value: run.counters.iterations, limit: run.limits.maxIterations };
     case 'run_tokens':
@@ -87,9 +93,13 @@ function pairOf(
     case 'rework':
       return task === null ? null : { value: task.counters.reworkCount, limit: task.limits.maxReworks };
     case 'review':
-      return task === null ? null : { value: task.counters.reviewFailures, limit: task.limits.maxReviewFailures };
+      return task === null
+        ? null
+        : { value: task.counters.reviewFailures, limit: task.limits.maxReviewFailures };
     case 'attempt':
-      return task === null ? null : { value: task.counters.attemptsSinceUnblock, limit: task.limits.maxAttempts };
+      return task === null
+        ? null
+        : { value: task.counters.attemptsSinceUnblock, limit: task.limits.maxAttempts };
   }
 }
 

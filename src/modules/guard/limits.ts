@@ -25,7 +25,12 @@ export const LIMIT_CEILINGS: { readonly [name in keyof ServerLimits]: number } =
 };
 
 /** The limits in force for a task: its own, else its run's, else the project's, else the server's. */
-export function effectiveLimits(task: OwnLimits, run: OwnLimits, project: OwnLimits, server: ServerLimits): TaskLimits {
+export function effectiveLimits(
+  task: OwnLimits,
+  run: OwnLimits,
+  project: OwnLimits,
+  server: ServerLimits,
+): TaskLimits {
   return { ...server, ...project, ...run, ...task };
 }
 
@@ -35,7 +40,12 @@ export function effectiveRunLimits(run: OwnLimits, project: OwnLimits, server: S
 }
 
 /** Where a limit in force comes from. */
-export function originOf(name: keyof ServerLimits, task: OwnLimits, run: OwnLimits, project: OwnLimits): LimitOrigin {
+export function originOf(
+  name: keyof ServerLimits,
+  task: OwnLimits,
+  run: OwnLimits,
+  project: OwnLimits,
+): LimitOrigin {
   if (task[name] !== undefined) return 'task';
   if (run[name] !== undefined) return 'run';
   return project[name] !== undefined ? 'project' : 'server';

@@ -16,10 +16,22 @@ export const LAYERS = [
 export type Layer = (typeof LAYERS)[number];
 
 /** The layers that watch one task. The others watch its run. */
-export const TASK_LAYERS = ['token', 'cost', 'error', 'rework', 'review', 'attempt'] as const satisfies readonly Layer[];
+export const TASK_LAYERS = [
+  'token',
+  'cost',
+  'error',
+  'rework',
+  'review',
+  'attempt',
+] as const satisfies readonly Layer[];
 export type TaskLayer = (typeof TASK_LAYERS)[number];
 
-export const RUN_LAYERS = ['deadline', 'iteration', 'run_tokens', 'run_cost'] as const satisfies readonly Layer[];
+export const RUN_LAYERS = [
+  'deadline',
+  'iteration',
+  'run_tokens',
+  'run_cost',
+] as const satisfies readonly Layer[];
 export type RunLayer = (typeof RUN_LAYERS)[number];
 
 /** Limits of a task. Null lifts an optional one. Costs in millionths of a US dollar, durations in seconds. */

@@ -183,8 +183,9 @@ export async function loadKeptAnswers(
     name: 'idempotency_wanted',
     text: `SELECT k.agent_id AS "agentId", k.route, k.key, k.request_hash AS "requestHash", k.kind, k.answer
       FROM unnest($2::uuid[], $3::text[], $4::text[]) AS w(agent_id, route, key)
-      JOIN idempotency_keys k ON k.project_id = $1 AND k.agent_id = w.agent_id AND k.route = w.route AND k.key = w.key
-      WHERE k.created_at > clock_timestamp() - interval '72 hours'`,
+      CROSS JOIN LATERAL (SELECT * FROM idempotency_keys
+        WHERE project_id = $1 AND agent_id = w.agent_id AND route = w.route AND idempotency_keys.key = w.key
+          AND created_at > clock_timestamp() - interval '72 hours' OFFSET 0) k`,
     values: [
       projectId,
       plain(wanted, (w) => w.agentId),

@@ -1,4 +1,12 @@
-import { column, json, type Queryable, rowsOf, type Statement, timestamp } from '../../db/statement.js';
+import {
+  jsons,
+  plain,
+  type Queryable,
+  rowsOf,
+  type Statement,
+  texts,
+  timestamp,
+} from '../../db/statement.js';
 import type { OwnLimits } from '../guard/types.js';
 import type { IterationMode, Run, RunMemory, RunState } from './types.js';
 
@@ -74,7 +82,11 @@ export async function loadRuns(db: Queryable, projectId: string, ids: readonly s
 }
 
 /** A page of runs, newest first. */
-export async function listRuns(db: Queryable, projectId: string, page: { limit: number; after: string | null }): Promise<Run[]> {
+export async function listRuns(
+  db: Queryable,
+  projectId: string,
+  page: { limit: number; after: string | null },
+): Promise<Run[]> {
   const rows = await rowsOf<RunRow>(db, {
     name: 'runs_page',
     text: `SELECT ${COLUMNS} FROM runs WHERE project_id = $1 AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
@@ -87,10 +99,11 @@ export async function listRuns(db: Queryable, projectId: string, page: { limit: 
 export function writeRuns(projectId: string, runs: readonly Run[]): Statement {
   return {
     name: 'runs_write',
-    text: `INSERT INTO runs (project_id, ${COLUMNS.replace('project_id, ', '')})
-      SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::int[], $8::jsonb[], $9::bigint[], $10::bigint[],
-        $11::timestamptz[], $12::uuid[], $13::int[], $14::int[], $15::jsonb[], $16::jsonb[], $17::int[], $18::timestamptz[], $19::timestamptz[],
-        $20::timestamptz[])
+    text: `INSERT INTO runs (project_id, id, name, is_default, state, iteration_mode, iterations, tokens_used, cost_micros, deadline_at, open_trip_id,
+        trip_count, recover_count, version, created_at, updated_at, closed_at, limits, task_counts, memory)
+      SELECT $1, u.* FROM ROWS FROM (unnest($2::uuid[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::int[], $8::bigint[], $9::bigint[],
+        $10::timestamptz[], $11::uuid[], $12::int[], $13::int[], $14::int[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[]),
+        jsonb_array_elements($18::jsonb), jsonb_array_elements($19::jsonb), jsonb_array_elements($20::jsonb)) AS u
       ON CONFLICT (project_id, id) DO UPDATE SET name = excluded.name, state = excluded.state, iteration_mode = excluded.iteration_mode,
         iterations = excluded.iterations, limits = excluded.limits, tokens_used = excluded.tokens_used, cost_micros = excluded.cost_micros,
         deadline_at = excluded.deadline_at, open_trip_id = excluded.open_trip_id, trip_count = excluded.trip_count,
@@ -98,25 +111,25 @@ export function writeRuns(projectId: string, runs: readonly Run[]): Statement {
         updated_at = excluded.updated_at, closed_at = excluded.closed_at`,
     values: [
       projectId,
-      column(runs, (r) => r.id),
-      column(runs, (r) => r.name),
-      column(runs, (r) => r.isDefault),
-      column(runs, (r) => r.state),
-      column(runs, (r) => r.iterationMode),
-      column(runs, (r) => r.iterations),
-      column(runs, (r) => json(r.limits)),
-      column(runs, (r) => r.tokensUsed),
-      column(runs, (r) => r.costMicros),
-      column(runs, (r) => timestamp(r.deadlineAt)),
-      column(runs, (r) => r.openTripId),
-      column(runs, (r) => r.tripCount),
-      column(runs, (r) => r.recoverCount),
-      column(runs, (r) => json(r.taskCounts)),
-      column(runs, (r) => json(r.memory)),
-      column(runs, (r) => r.version),
-      column(runs, (r) => timestamp(r.createdAt)),
-      column(runs, (r) => timestamp(r.updatedAt)),
-      column(runs, (r) => timestamp(r.closedAt)),
+      plain(runs, (r) => r.id),
+      texts(runs, (r) => r.name),
+      plain(runs, (r) => r.isDefault),
+      plain(runs, (r) => r.state),
+      plain(runs, (r) => r.iterationMode),
+      plain(runs, (r) => r.iterations),
+      plain(runs, (r) => r.tokensUsed),
+      plain(runs, (r) => r.costMicros),
+      plain(runs, (r) => timestamp(r.deadlineAt)),
+      plain(runs, (r) => r.openTripId),
+      plain(runs, (r) => r.tripCount),
+      plain(runs, (r) => r.recoverCount),
+      plain(runs, (r) => r.version),
+      plain(runs, (r) => timestamp(r.createdAt)),
+      plain(runs, (r) => timestamp(r.updatedAt)),
+      plain(runs, (r) => timestamp(r.closedAt)),
+      jsons(runs, (r) => r.limits),
+      jsons(runs, (r) => r.taskCounts),
+      jsons(runs, (r) => r.memory),
     ],
   };
 }

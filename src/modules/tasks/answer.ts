@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../kernel/json.js';
 import type { Refusal } from '../../kernel/refusal.js';
 import { layerToWire, verdictToWire } from '../guard/wire.js';
-import type { Decision, Draft } from './decide.js';
 import { readGuard } from './decide/settle.js';
+import type { Decision, Draft } from './decide.js';
 import type { Command } from './types.js';
 import { answerToWire, claimToWire, time } from './wire.js';
 
@@ -11,7 +11,12 @@ import { answerToWire, claimToWire, time } from './wire.js';
  * written. `none`: nothing to claim.
  */
 export type Answer =
-  | { readonly kind: 'done' | 'created'; readonly body: string; readonly version: number | null; readonly replayed: boolean }
+  | {
+      readonly kind: 'done' | 'created';
+      readonly body: string;
+      readonly version: number | null;
+      readonly replayed: boolean;
+    }
   | { readonly kind: 'none' }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
@@ -23,7 +28,9 @@ export function answerOf(decision: Decision, command: Command): Answer {
       return { kind: 'refused', refusal: outcome.refusal };
     case 'claims':
       if (outcome.claims.length === 0) return { kind: 'none' };
-      return command.type === 'claim' ? done(draft, single(draft, outcome.claims)) : done(draft, { claims: claims(draft, outcome.claims) });
+      return command.type === 'claim'
+        ? done(draft, single(draft, outcome.claims))
+        : done(draft, { claims: claims(draft, outcome.claims) });
     case 'directive': {
       const { directive, reason, leaseExpiresAt } = outcome.directive;
       const task = draft.taskOf(outcome.taskId);
@@ -43,11 +50,17 @@ export function answerOf(decision: Decision, command: Command): Answer {
       return { kind: 'created', body: JSON.stringify(body), version, replayed: false };
     }
     case 'task':
-      return { ...done(draft, answerFor(draft, outcome.taskId)), version: draft.taskOf(outcome.taskId).version };
+      return {
+        ...done(draft, answerFor(draft, outcome.taskId)),
+        version: draft.taskOf(outcome.taskId).version,
+      };
   }
 }
 
-function done(draft: Draft, body: JsonObject): { kind: 'done'; body: string; version: number | null; replayed: boolean } {
+function done(
+  draft: Draft,
+  body: JsonObject,
+): { kind: 'done'; body: string; version: number | null; replayed: boolean } {
   const warnings = draft.warnings.length === 0 ? {} : { warnings: draft.warnings.map(layerToWire) };
   return { kind: 'done', body: JSON.stringify({ ...body, ...warnings }), version: null, replayed: false };
 }

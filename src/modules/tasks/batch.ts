@@ -8,27 +8,24 @@ import { advance, type KeptAnswer, keepAnswers } from '../projects/index.js';
 import { writeRuns } from '../runs/index.js';
 import { type Answer, answerOf } from './answer.js';
 import type { Board } from './board.js';
-import { decide } from './decide.js';
 import type { AttemptWrite, Draft } from './decide/draft.js';
 import { placementOf } from './decide/machine.js';
-import type { Committed, Envelope } from './pipeline.js';
-import { deleteEdges, editTasks, insertAttempts, insertEdges, insertTasks, updateAttempts, writeTasks } from './store.js';
+import { decide } from './decide.js';
+import { type CommitMark, type Committed, type Envelope, keptId } from './envelope.js';
+import {
+  deleteEdges,
+  editTasks,
+  insertAttempts,
+  insertEdges,
+  insertTasks,
+  updateAttempts,
+  writeTasks,
+} from './store.js';
 import type { Task } from './types.js';
-
-/** What one event tells of a commit whose fate is unknown: it stands at its place, or the commit was not made. */
-export interface CommitMark {
-  readonly projectId: string;
-  readonly position: number;
-  readonly eventId: string | null;
-}
-
-/** How far a window may grow for one hungry claim before the claim is told that there is nothing. */
-const WINDOW_GROWTH = 8;
 
 /** Commands decided together over one board, and all the rows they change. */
 export class Batch {
   readonly answers: Answer[] = [];
-  readonly kept = new Map<string, KeptAnswer>();
   private readonly tasks = new Map<string, { readonly before: Task | null }>();
   private readonly runs = new Set<string>();
   private readonly trips = new Map<string, Trip>();
@@ -41,7 +38,12 @@ export class Batch {
 
   constructor(
     private readonly board: Board,
-    private readonly rules: { readonly server: ServerLimits; readonly newId: NewId; readonly cooldownSeconds: number },
+    private readonly rules: {
+      readonly server: ServerLimits;
+      readonly newId: NewId;
+      readonly cooldownSeconds: number;
+    },
+    private readonly kept: Map<string, KeptAnswer>,
   ) {
     this.base = { revision: board.revision, position: board.position };
   }
@@ -55,12 +57,19 @@ export class Batch {
     return { projectId: this.board.projectId, position: first?.position ?? 0, eventId: first?.id ?? null };
   }
 
-  /** Decides one command and makes its change visible to the next; or asks for more of its queue. */
-  decide(envelope: Envelope): Answer | 'look further' {
+  /**
+   * Decides one command and makes its change visible to the next; or asks for more of its queue, of which it has already
+   * looked at `looks` loads.
+   */
+  decide(envelope: Envelope, looks: number): 'decided' | 'look further' {
     const { board, rules } = this;
     const { command, actor, idempotency } = envelope;
-    const replay = idempotency === null || actor.agentId === null ? null : this.replay(actor.agentId, idempotency);
-    if (replay !== null) return this.answer(replay);
+    const replay =
+      idempotency === null || actor.agentId === null ? null : this.replay(actor.agentId, idempotency);
+    if (replay !== null) {
+      this.answers.push(replay);
+      return 'decided';
+    }
     board.see(actor);
     const decision = decide(
       {
@@ -74,36 +83,53 @@ export class Batch {
       },
       command,
     );
-    if (command.type === 'claim_next' && decision.outcome.kind === 'claims' && decision.outcome.claims.length < command.max) {
-      if (board.grow({ purpose: command.purpose, runId: command.runId, labels: command.labels }, WINDOW_GROWTH)) return 'look further';
+    if (
+      command.type === 'claim_next' &&
+      decision.outcome.kind === 'claims' &&
+      decision.outcome.claims.length < command.max
+    ) {
+      if (board.wantsMore({ purpose: command.purpose, runId: command.runId, labels: command.labels }, looks))
+        return 'look further';
     }
     const answer = answerOf(decision, command);
     if (!decision.draft.isEmpty) {
       this.take(decision.draft, envelope);
-      if (idempotency !== null && actor.agentId !== null && (answer.kind === 'done' || answer.kind === 'created')) {
+      if (
+        idempotency !== null &&
+        actor.agentId !== null &&
+        (answer.kind === 'done' || answer.kind === 'created')
+      ) {
         const { key, route, requestHash } = idempotency;
-        const kept = { agentId: actor.agentId, route, key, requestHash, kind: answer.kind, answer: answer.body };
+        const kept = {
+          agentId: actor.agentId,
+          route,
+          key,
+          requestHash,
+          kind: answer.kind,
+          answer: answer.body,
+        };
         this.kept.set(keptId(kept), kept);
         this.toKeep.push(kept);
       }
     }
-    return this.answer(answer);
-  }
-
-  private answer(answer: Answer): Answer {
     this.answers.push(answer);
-    return answer;
+    return 'decided';
   }
 
-  private replay(agentId: string, wanted: { route: string; key: string; requestHash: string }): Answer | null {
+  private replay(
+    agentId: string,
+    wanted: { route: string; key: string; requestHash: string },
+  ): Answer | null {
     const kept = this.kept.get(keptId({ agentId, ...wanted }));
     if (kept === undefined) return null;
-    if (kept.requestHash === wanted.requestHash) return { kind: kept.kind, body: kept.answer, version: null, replayed: true };
+    if (kept.requestHash === wanted.requestHash)
+      return { kind: kept.kind, body: kept.answer, version: null, replayed: true };
     return {
       kind: 'refused',
       refusal: {
         code: 'idempotency_key_reused',
-        detail: 'This Idempotency-Key was already used for another request. Use a new key for each new command, the same key only to send one again.',
+        detail:
+          'This Idempotency-Key was already used for another request. Use a new key for each new command, the same key only to send one again.',
         retryable: false,
       },
     };
@@ -135,7 +161,9 @@ export class Batch {
     const { projectId, now } = this.board;
     const changed = [...this.tasks].map(([id, { before }]) => ({ before, after: this.board.latest(id) }));
     const fresh = changed.filter(({ before }) => before === null).map(({ after }) => after);
-    const edited = changed.filter(({ before, after }) => before !== null && isEdited(before, after)).map(({ after }) => after);
+    const edited = changed
+      .filter(({ before, after }) => before !== null && isEdited(before, after))
+      .map(({ after }) => after);
     const runs = [...this.runs].map((id) => this.board.run(id)).filter((run) => run !== null);
     const attempts = [...this.attempts.values()];
     const opened = attempts.filter((attempt) => attempt.claimedAt !== undefined);
@@ -144,7 +172,14 @@ export class Batch {
     if (runs.length > 0) statements.push(writeRuns(projectId, runs));
     if (fresh.length > 0) statements.push(insertTasks(projectId, fresh, now));
     if (edited.length > 0) statements.push(editTasks(projectId, edited));
-    if (changed.length > 0) statements.push(writeTasks(projectId, changed.map(({ after }) => after), now));
+    if (changed.length > 0)
+      statements.push(
+        writeTasks(
+          projectId,
+          changed.map(({ after }) => after),
+          now,
+        ),
+      );
     if (opened.length > 0) statements.push(insertAttempts(projectId, opened));
     if (added.length > 0) statements.push(updateAttempts(projectId, added));
     if (this.trips.size > 0) statements.push(writeTrips(projectId, [...this.trips.values()]));
@@ -168,7 +203,7 @@ export class Batch {
     return {
       projectId: board.projectId,
       events: this.events.length,
-      offered: placed.some(({ queue }) => queue !== null),
+      offered: placed.filter(({ queue }) => queue !== null).length,
       dueAt: due.length === 0 ? null : Math.min(...due),
       now: board.now,
     };
@@ -187,9 +222,4 @@ function isEdited(before: Task, after: Task): boolean {
     before.notBefore !== after.notBefore ||
     before.supersededBy !== after.supersededBy
   );
-}
-
-/** The name under which an answer is kept. */
-export function keptId({ agentId, route, key }: Pick<KeptAnswer, 'agentId' | 'route' | 'key'>): string {
-  return `${agentId}|${route}|${key}`;
 }

@@ -4,7 +4,6 @@ import type { Run } from '../runs/types.js';
 import type { QueueFilter, RosterAgent, View } from './decide/context.js';
 import type { Draft } from './decide/draft.js';
 import { isTerminal, placementOf } from './decide/machine.js';
-import type { AttemptKey } from './needs.js';
 import type { Attempt, Task } from './types.js';
 
 /** The head of one queue as known here: ids in claim order, and whether the queue goes on behind them. */
@@ -19,11 +18,21 @@ export interface Window {
   starved: boolean;
 }
 
+/** Which attempt of a task, by its lease token or its number. */
+export interface AttemptKey {
+  readonly taskId: string;
+  readonly token: number | null;
+  readonly number: number | null;
+}
+
 /** How much text the board may remember before it forgets everything and reads anew, in characters. */
 const WEIGHT_MAX = 64_000_000;
 const TASKS_MAX = 20_000;
-export const WINDOW_SIZE = 128;
-export const WINDOW_SIZE_MAX = 8_192;
+const WINDOW_SIZE = 128;
+const WINDOW_SIZE_MAX = 8_192;
+const WINDOW_GROWTH = 8;
+/** A window longer than this is cut back to its usual size. */
+const WINDOW_KEPT = 1_024;
 const WINDOWS_MAX = 200;
 
 /**
@@ -89,7 +98,8 @@ export class Board implements View {
 
   remember(task: Task): void {
     const known = this.tasks.get(task.id);
-    if (known === undefined || known === null) this.weight += task.title.length + task.description.length + 1_000;
+    if (known === undefined || known === null)
+      this.weight += task.title.length + task.description.length + 1_000;
     this.tasks.set(task.id, task);
   }
 
@@ -163,6 +173,7 @@ export class Board implements View {
     for (const task of tasks) if (!this.tasks.has(task.id)) this.remember(task);
     window.ids = tasks.map((task) => task.id);
     window.complete = tasks.length < window.size;
+    window.size = WINDOW_SIZE;
     window.starved = false;
   }
 
@@ -206,11 +217,17 @@ export class Board implements View {
     if (agent !== undefined) this.agents.set(agent.id, { ...agent, lastSeenAt: this.now });
   }
 
-  /** Makes a window larger for a claim that came to its end; false when there is no more, or it has grown enough. */
-  grow(filter: QueueFilter, factor: number): boolean {
+  /**
+   * Whether a claim that came to the end of its window should look behind it. The first look reads the window anew, because
+   * it was only used up; each further one reads a larger window, because what it holds is passed over.
+   */
+  wantsMore(filter: QueueFilter, looks: number): boolean {
     const window = this.window(filter);
-    if (!window.starved || window.size >= WINDOW_SIZE_MAX) return false;
-    window.size = Math.min(window.size * factor, WINDOW_SIZE_MAX);
+    if (!window.starved) return false;
+    if (looks > 0) {
+      if (window.size >= WINDOW_SIZE_MAX) return false;
+      window.size = Math.min(window.size * WINDOW_GROWTH, WINDOW_SIZE_MAX);
+    }
     return true;
   }
 
@@ -229,13 +246,18 @@ export class Board implements View {
 
   private place(window: Window, task: Task): void {
     const at = window.ids.indexOf(task.id);
-    const belongs = placementOf(task, this.now).queue === window.filter.purpose && matches(task, window.filter);
+    const belongs =
+      placementOf(task, this.now).queue === window.filter.purpose && matches(task, window.filter);
     if (at !== -1) window.ids.splice(at, 1);
     if (!belongs) return;
     let index = window.ids.length;
     while (index > 0 && this.comesBefore(task, window.ids[index - 1])) index--;
     // Behind the last one known there may be others that come first: only a complete window can say.
     if (index < window.ids.length || window.complete) window.ids.splice(index, 0, task.id);
+    if (window.ids.length > WINDOW_KEPT) {
+      window.ids.length = WINDOW_SIZE;
+      window.complete = false;
+    }
   }
 
   private comesBefore(task: Task, otherId: string | undefined): boolean {
@@ -273,7 +295,8 @@ export class Board implements View {
   attempt(taskId: string, which: { readonly number: number } | { readonly token: number }): Attempt | null {
     const found = this.attempts.find(
       (attempt) =>
-        attempt.taskId === taskId && ('number' in which ? attempt.number === which.number : attempt.leaseToken === which.token),
+        attempt.taskId === taskId &&
+        ('number' in which ? attempt.number === which.number : attempt.leaseToken === which.token),
     );
     return found ?? null;
   }
@@ -316,7 +339,10 @@ export class Board implements View {
 
 /** Whether a queue's filter lets a task through. */
 function matches(task: Task, filter: QueueFilter): boolean {
-  return (filter.runId === null || filter.runId === task.runId) && filter.labels.every((label) => task.labels.includes(label));
+  return (
+    (filter.runId === null || filter.runId === task.runId) &&
+    filter.labels.every((label) => task.labels.includes(label))
+  );
 }
 
 function attemptKey({ taskId, token, number }: AttemptKey): string {

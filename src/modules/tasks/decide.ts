@@ -50,7 +50,8 @@ function doorRefusal(draft: Draft, command: Command): Refusal | null {
   const task = draft.task(command.taskId);
   if (task === null) return refusal.notFound(command.taskId);
   if (command.version !== undefined && command.version !== task.version) return refusal.staleVersion(task);
-  if (command.expectedState !== undefined && command.expectedState !== task.state) return refusal.invalidTransition(task, command.type);
+  if (command.expectedState !== undefined && command.expectedState !== task.state)
+    return refusal.invalidTransition(task, command.type);
   return null;
 }
 
@@ -67,7 +68,11 @@ function run(draft: Draft, command: Command): Outcome {
     case 'claim':
       return outcomeOf(claim(draft, command), (claims) => ({ kind: 'claims', claims }));
     case 'heartbeat':
-      return outcomeOf(heartbeat(draft, command), (directive) => ({ kind: 'directive', taskId: command.taskId, directive }));
+      return outcomeOf(heartbeat(draft, command), (directive) => ({
+        kind: 'directive',
+        taskId: command.taskId,
+        directive,
+      }));
     case 'expire':
       expire(draft, command);
       return { kind: 'task', taskId: command.taskId };
@@ -113,7 +118,11 @@ const KEEPS_EVIDENCE: ReadonlySet<CommandType> = new Set(['claim', 'submit', 'fa
 
 /** A refusal by an open trip is logged once for each agent and code, so that polling writes nothing. */
 function logRefusal(draft: Draft, command: Command, { code }: Refusal): void {
-  if (!('taskId' in command) || (code !== 'task_blocked' && code !== 'run_tripped' && code !== 'escalation_required')) return;
+  if (
+    !('taskId' in command) ||
+    (code !== 'task_blocked' && code !== 'run_tripped' && code !== 'escalation_required')
+  )
+    return;
   const task = draft.task(command.taskId);
   const agentId = draft.context.actor.agentId;
   if (task === null || agentId === null) return;
@@ -122,12 +131,18 @@ function logRefusal(draft: Draft, command: Command, { code }: Refusal): void {
   const mark = `${agentId}:${code}`;
   const logged = code === 'run_tripped' ? run.memory.refused : task.memory.refused;
   if (trip === null || logged.includes(mark)) return;
-  if (code === 'run_tripped') draft.countOnRun({ ...run, memory: { ...run.memory, refused: [...logged, mark] } });
+  if (code === 'run_tripped')
+    draft.countOnRun({ ...run, memory: { ...run.memory, refused: [...logged, mark] } });
   else draft.putQuietly({ ...task, memory: { ...task.memory, refused: [...logged, mark] } });
   draft.emit('guard.refused', task.id, {
     from: task.state,
     to: task.state,
-    data: { code, refused_command: command.type satisfies CommandType, trip_id: toWire('trip', trip.id), kind: trip.kind },
+    data: {
+      code,
+      refused_command: command.type satisfies CommandType,
+      trip_id: toWire('trip', trip.id),
+      kind: trip.kind,
+    },
   });
 }
 

@@ -1,12 +1,19 @@
 import { type Queryable, rowsOf } from '../../db/statement.js';
 import { loadRoster } from '../agents/index.js';
+import { ownLimitsOf } from '../guard/limits.js';
 import { type KeptAnswer, loadHead, loadKeptAnswers, loadRules } from '../projects/index.js';
 import { loadLiveRuns, loadRuns } from '../runs/index.js';
-import { type CommitMark, keptId } from './batch.js';
 import type { Board } from './board.js';
+import { type CommitMark, type Envelope, keptId } from './envelope.js';
 import { type Needs, needsOf } from './needs.js';
-import type { Envelope } from './pipeline.js';
-import { loadAttempts, loadDedupeHolders, loadDependants, loadQueue, loadReachable, loadTasks } from './store.js';
+import {
+  loadAttempts,
+  loadDedupeHolders,
+  loadDependants,
+  loadQueue,
+  loadReachable,
+  loadTasks,
+} from './store.js';
 
 /** How long the agents of a project are believed to be as they were read. */
 const ROSTER_MS = 10_000;
@@ -25,7 +32,12 @@ interface LoadOptions {
  * Brings the board to where the project is, with every row that the commands need. The head is read first: whatever is read
  * after it may be newer, and then the commit's compare-and-set fails.
  */
-export async function load(db: Queryable, board: Board, envelopes: readonly Envelope[], options: LoadOptions): Promise<void> {
+export async function load(
+  db: Queryable,
+  board: Board,
+  envelopes: readonly Envelope[],
+  options: LoadOptions,
+): Promise<void> {
   if (options.sameHead !== true) await loadFrame(db, board, envelopes, options);
   const commands = envelopes.map(({ command }) => command);
   for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -36,10 +48,17 @@ export async function load(db: Queryable, board: Board, envelopes: readonly Enve
   throw new Error('the rows of a batch point at one another without end');
 }
 
-async function loadFrame(db: Queryable, board: Board, envelopes: readonly Envelope[], options: LoadOptions): Promise<void> {
+async function loadFrame(
+  db: Queryable,
+  board: Board,
+  envelopes: readonly Envelope[],
+  options: LoadOptions,
+): Promise<void> {
   const { projectId } = board;
   const wanted = envelopes.flatMap(({ actor, idempotency }) =>
-    actor.agentId === null || idempotency === null ? [] : [{ agentId: actor.agentId, route: idempotency.route, key: idempotency.key }],
+    actor.agentId === null || idempotency === null
+      ? []
+      : [{ agentId: actor.agentId, route: idempotency.route, key: idempotency.key }],
   );
   const head = await loadHead(db, projectId, options.offsetMs, options.lock);
   if (head === null) throw new Error(`project ${projectId} is not there`);
@@ -49,7 +68,7 @@ async function loadFrame(db: Queryable, board: Board, envelopes: readonly Envelo
     board.revision = head.revision;
     board.position = head.position;
     const [rules, runs] = await Promise.all([loadRules(db, projectId), loadLiveRuns(db, projectId)]);
-    board.limits = rules.limits;
+    board.limits = ownLimitsOf(rules.limits);
     board.cooldownSeconds = rules.policies.cooldownSeconds ?? null;
     board.rememberRuns(runs);
   }
@@ -58,7 +77,8 @@ async function loadFrame(db: Queryable, board: Board, envelopes: readonly Envelo
     board.rosterLoadedAt = head.now;
   }
   if (wanted.length > 0) {
-    for (const answer of await loadKeptAnswers(db, projectId, wanted)) options.kept.set(keptId(answer), answer);
+    for (const answer of await loadKeptAnswers(db, projectId, wanted))
+      options.kept.set(keptId(answer), answer);
   }
 }
 
@@ -73,17 +93,31 @@ async function fill(db: Queryable, board: Board, needs: Needs): Promise<void> {
     some(needs.dedupeKeys),
   ];
   await Promise.all([
-    tasks === null ? null : loadTasks(db, projectId, tasks).then((found) => board.rememberLoaded(tasks, found)),
+    tasks === null
+      ? null
+      : loadTasks(db, projectId, tasks).then((found) => board.rememberLoaded(tasks, found)),
     runs === null ? null : loadRuns(db, projectId, runs).then((found) => board.rememberRuns(found, runs)),
-    dependants === null ? null : loadDependants(db, projectId, dependants).then((found) => board.rememberDependants(dependants, found)),
-    reachable === null ? null : loadReachable(db, projectId, reachable).then((found) => board.rememberReachable(reachable, found)),
-    keys === null ? null : loadDedupeHolders(db, projectId, keys).then((found) => board.rememberDedupe(keys, found)),
+    dependants === null
+      ? null
+      : loadDependants(db, projectId, dependants).then((found) =>
+          board.rememberDependants(dependants, found),
+        ),
+    reachable === null
+      ? null
+      : loadReachable(db, projectId, reachable).then((found) => board.rememberReachable(reachable, found)),
+    keys === null
+      ? null
+      : loadDedupeHolders(db, projectId, keys).then((found) => board.rememberDedupe(keys, found)),
     needs.attempts.length === 0
       ? null
-      : loadAttempts(db, projectId, needs.attempts).then((found) => board.rememberAttempts(needs.attempts, found)),
-    ...needs.queues.map(async (filter) => {
-      const window = board.window(filter);
-      const open = [...board.runs.values()].filter((run) => filter.purpose === 'review' ? run.state !== 'closed' : run.state === 'open');
+      : loadAttempts(db, projectId, needs.attempts).then((found) =>
+          board.rememberAttempts(needs.attempts, found),
+        ),
+    ...[...needs.queues].map(async (window) => {
+      const { filter } = window;
+      const open = [...board.runs.values()].filter((run) =>
+        filter.purpose === 'review' ? run.state !== 'closed' : run.state === 'open',
+      );
       const runIds = filter.runId === null ? open.map((run) => run.id) : [filter.runId];
       const found = await loadQueue(db, projectId, { ...filter, runIds, limit: window.size });
       board.fill(window, found);

@@ -1,13 +1,5 @@
-import type { Board } from './board.js';
-import type { QueueFilter } from './decide/context.js';
+import type { AttemptKey, Board, Window } from './board.js';
 import type { Command, Task } from './types.js';
-
-/** Which attempt of a task, by its lease token or its number. */
-export interface AttemptKey {
-  readonly taskId: string;
-  readonly token: number | null;
-  readonly number: number | null;
-}
 
 /** Rows that a batch must know before it can be decided, and the board does not have yet. */
 export class Needs {
@@ -17,11 +9,22 @@ export class Needs {
   readonly reachable = new Set<string>();
   readonly dedupeKeys = new Set<string>();
   readonly attempts: AttemptKey[] = [];
-  readonly queues: QueueFilter[] = [];
+  readonly queues = new Set<Window>();
+  private readonly claims = new Map<Window, number>();
 
   get isEmpty(): boolean {
     const { tasks, runs, dependants, reachable, dedupeKeys, attempts, queues } = this;
-    return [tasks, runs, dependants, reachable, dedupeKeys].every((set) => set.size === 0) && attempts.length + queues.length === 0;
+    return (
+      [tasks, runs, dependants, reachable, dedupeKeys, queues].every((set) => set.size === 0) &&
+      attempts.length === 0
+    );
+  }
+
+  /** How many tasks the batch asks of a queue so far. */
+  asked(window: Window, more: number): number {
+    const total = (this.claims.get(window) ?? 0) + more;
+    this.claims.set(window, total);
+    return total;
   }
 }
 
@@ -39,14 +42,21 @@ function needCommand(board: Board, needs: Needs, command: Command): void {
   if (command.type === 'claim_next') {
     const { purpose, runId, labels } = command;
     const filter = { purpose, runId, labels };
-    if (board.window(filter).starved) needs.queues.push(filter);
+    const window = board.window(filter);
+    const asked = needs.asked(window, command.max);
+    if (window.starved || (!window.complete && window.ids.length < Math.min(asked, window.size)))
+      needs.queues.add(window);
     if (runId !== null) needRun(board, needs, runId);
     return;
   }
   if (command.type === 'create') {
     const planned = new Set(command.tasks.map((task) => task.id));
     for (const task of command.tasks) {
-      needDependencies(board, needs, task.dependsOn.filter((id) => !planned.has(id)));
+      needDependencies(
+        board,
+        needs,
+        task.dependsOn.filter((id) => !planned.has(id)),
+      );
       if (task.runId !== null) needRun(board, needs, task.runId);
       if (task.parentId !== null && !planned.has(task.parentId)) needTask(board, needs, task.parentId);
       if (task.dedupeKey !== null && !board.knowsDedupe(task.dedupeKey)) needs.dedupeKeys.add(task.dedupeKey);
@@ -62,7 +72,12 @@ function needCommand(board: Board, needs: Needs, command: Command): void {
   if (task !== null) needForTask(board, needs, command, task);
 }
 
-function needForTask(board: Board, needs: Needs, command: Exclude<Command, { type: 'create' | 'claim_next' }>, task: Task): void {
+function needForTask(
+  board: Board,
+  needs: Needs,
+  command: Exclude<Command, { type: 'create' | 'claim_next' }>,
+  task: Task,
+): void {
   switch (command.type) {
     case 'claim':
       if (task.unmet > 0) needDependencies(board, needs, task.dependsOn);
@@ -72,16 +87,24 @@ function needForTask(board: Board, needs: Needs, command: Exclude<Command, { typ
       needDependants(board, needs, task);
       return;
     case 'update':
-      if (command.edit.dependsOn !== undefined) needNewDependencies(board, needs, task, command.edit.dependsOn);
+      if (command.edit.dependsOn !== undefined)
+        needNewDependencies(board, needs, task, command.edit.dependsOn);
       return;
     case 'unblock':
-      if (command.changes.dependsOn !== undefined) needNewDependencies(board, needs, task, command.changes.dependsOn);
+      if (command.changes.dependsOn !== undefined)
+        needNewDependencies(board, needs, task, command.changes.dependsOn);
       if (task.block?.kind === 'dependency') needDependencies(board, needs, task.dependsOn);
       return;
     case 'submit':
     case 'fail':
     case 'report_usage':
-      needAttempt(board, needs, task, command.leaseToken, command.type === 'report_usage' ? command.attempt : null);
+      needAttempt(
+        board,
+        needs,
+        task,
+        command.leaseToken,
+        command.type === 'report_usage' ? command.attempt : null,
+      );
       return;
     default:
       return;
@@ -124,9 +147,18 @@ function needNewDependencies(board: Board, needs: Needs, task: Task, dependsOn: 
 }
 
 /** The last attempt stands on the task; an earlier one must be read. */
-function needAttempt(board: Board, needs: Needs, task: Task, token: number | null, number: number | null): void {
+function needAttempt(
+  board: Board,
+  needs: Needs,
+  task: Task,
+  token: number | null,
+  number: number | null,
+): void {
   const { last } = task.memory;
-  const isLast = number === null ? token === null || token === last?.token || token === task.lease?.token : number === last?.number;
+  const isLast =
+    number === null
+      ? token === null || token === last?.token || token === task.lease?.token
+      : number === last?.number;
   if (isLast) return;
   const key = { taskId: task.id, token: number === null ? token : null, number };
   if (!board.knowsAttempt(key)) needs.attempts.push(key);

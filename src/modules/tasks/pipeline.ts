@@ -1,25 +1,14 @@
-import type pg from 'pg';
 import { isDatabaseUnavailable } from '../../db/faults.js';
-import type { Statement } from '../../db/statement.js';
-import type { Actor } from '../../kernel/actor.js';
+import type { Pool, PoolClient, Statement } from '../../db/statement.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { NewId } from '../../kernel/ids.js';
-import type { Idempotency, RequestContext } from '../../kernel/request.js';
 import type { ServerLimits } from '../guard/limits.js';
-import { MOVED_ON } from '../projects/index.js';
+import { type KeptAnswer, MOVED_ON } from '../projects/index.js';
 import type { Answer } from './answer.js';
 import { Batch } from './batch.js';
 import { Board } from './board.js';
+import type { Committed, Envelope } from './envelope.js';
 import { committed, load, proveHead } from './load.js';
-import type { Command } from './types.js';
-
-/** A command on its way through: who sends it, and who waits for the answer. */
-export interface Envelope {
-  readonly actor: Actor;
-  readonly command: Command;
-  readonly idempotency: Idempotency | null;
-  readonly request: RequestContext;
-}
 
 interface Waiting extends Envelope {
   readonly resolve: (answer: Answer) => void;
@@ -28,7 +17,7 @@ interface Waiting extends Envelope {
 
 /** What the pipeline needs, and what it tells when something was committed. */
 export interface PipelineDeps {
-  readonly pool: pg.Pool;
+  readonly pool: Pool;
   readonly clock: Clock;
   readonly newId: NewId;
   readonly server: ServerLimits;
@@ -37,17 +26,6 @@ export interface PipelineDeps {
   readonly batchMax: number;
   /** Called after each commit, with what it made claimable and when the server must look again. */
   readonly onCommit: (commit: Committed) => void;
-}
-
-/** What others want to know of a commit. */
-export interface Committed {
-  readonly projectId: string;
-  readonly events: number;
-  /** Something may be claimable that was not. */
-  readonly offered: boolean;
-  /** The earliest time, in milliseconds since the epoch by the database's clock, at which a task written is due. */
-  readonly dueAt: number | null;
-  readonly now: number;
 }
 
 /** How often a batch is decided again because another process moved the project first; the second time it locks. */
@@ -156,8 +134,7 @@ class Lane {
     const { pool } = this.deps;
     const batch = await this.decide(pool, envelopes, false);
     if (batch.isEmpty) return (await proveHead(pool, this.board)) ? batch.answers : null;
-    const client = await pool.connect();
-    return this.write(client, batch, ['BEGIN', 'COMMIT']);
+    return this.write(await pool.connect(), batch, ['BEGIN', ...batch.statements(), 'COMMIT']);
   }
 
   /** Holds the project while it reads and decides: slower, but nobody else can be faster. */
@@ -171,28 +148,37 @@ class Lane {
       client.release(true);
       throw error;
     }
-    return this.write(client, batch, ['COMMIT']);
+    if (!batch.isEmpty) return this.write(client, batch, [...batch.statements(), 'COMMIT']);
+    await client.query('ROLLBACK');
+    client.release();
+    this.board.endBatch();
+    return batch.answers;
   }
 
-  private async decide(db: pg.Pool | pg.PoolClient, envelopes: readonly Envelope[], lock: boolean): Promise<Batch> {
+  private async decide(db: Pool | PoolClient, envelopes: readonly Envelope[], lock: boolean): Promise<Batch> {
     const { clock, server, newId, cooldownSeconds } = this.deps;
-    const batch = new Batch(this.board, { server, newId, cooldownSeconds });
-    await load(db, this.board, envelopes, { offsetMs: clock.offsetMs(), lock, kept: batch.kept });
+    const kept = new Map<string, KeptAnswer>();
+    await load(db, this.board, envelopes, { offsetMs: clock.offsetMs(), lock, kept });
+    const batch = new Batch(this.board, { server, newId, cooldownSeconds }, kept);
     for (const envelope of envelopes) {
-      let answer = batch.decide(envelope);
       // A claim that came to the end of what was loaded of its queue looks further before it answers.
-      while (answer === 'look further') {
-        await load(db, this.board, [envelope], { offsetMs: clock.offsetMs(), lock: false, kept: batch.kept, sameHead: true });
-        answer = batch.decide(envelope);
+      for (let looks = 0; batch.decide(envelope, looks) === 'look further'; looks++) {
+        await load(db, this.board, [envelope], {
+          offsetMs: clock.offsetMs(),
+          lock: false,
+          kept,
+          sameHead: true,
+        });
       }
     }
     return batch;
   }
 
-  private async write(client: pg.PoolClient, batch: Batch, [first, ...last]: readonly string[]): Promise<readonly Answer[] | null> {
-    const statements: (string | Statement)[] = [];
-    if (first !== undefined && last.length > 0) statements.push(first);
-    statements.push(...batch.statements(), last.at(-1) ?? first ?? 'COMMIT');
+  private async write(
+    client: PoolClient,
+    batch: Batch,
+    statements: readonly (string | Statement)[],
+  ): Promise<readonly Answer[] | null> {
     try {
       await runAll(client, statements);
       client.release();
@@ -202,14 +188,13 @@ class Lane {
       // The connection was lost on the way: whether the commit was made is read from the log.
       if (!isDatabaseUnavailable(error) || !(await committed(this.deps.pool, batch.mark))) throw error;
     }
-    const commit = batch.finish();
-    this.deps.onCommit(commit);
+    this.deps.onCommit(batch.finish());
     return batch.answers;
   }
 }
 
 /** Sends all statements at once; they run in order, and the first error is the one that counts. */
-async function runAll(client: pg.PoolClient, statements: readonly (string | Statement)[]): Promise<void> {
+async function runAll(client: PoolClient, statements: readonly (string | Statement)[]): Promise<void> {
   const running = statements.map((statement) =>
     typeof statement === 'string'
       ? client.query(statement)

@@ -1,6 +1,18 @@
 import type { Json } from '../../kernel/json.js';
 import type { OwnTaskLimits } from '../guard/types.js';
-import type { Attempt, AttemptError, BlockKind, Change, ClaimPurpose, Outcome, Task, TaskMemory, TaskState, Usage, Verdict } from './types.js';
+import type {
+  Attempt,
+  AttemptError,
+  BlockKind,
+  Change,
+  ClaimPurpose,
+  Outcome,
+  Task,
+  TaskMemory,
+  TaskState,
+  Usage,
+  Verdict,
+} from './types.js';
 
 /** A row of `tasks`, as the statements of this room select it. */
 export interface TaskRow {
@@ -112,9 +124,23 @@ export function taskOf(row: TaskRow): Task {
 }
 
 function leaseOf(row: TaskRow): Task['lease'] {
-  const { lease_kind: kind, lease_agent: agentId, lease_seconds: seconds, lease_started_at: started, lease_expires_at: expires } = row;
-  if (kind === null || agentId === null || seconds === null || started === null || expires === null) return null;
-  return { kind, agentId, token: row.lease_token, seconds, startedAt: started.getTime(), expiresAt: expires.getTime() };
+  const {
+    lease_kind: kind,
+    lease_agent: agentId,
+    lease_seconds: seconds,
+    lease_started_at: started,
+    lease_expires_at: expires,
+  } = row;
+  if (kind === null || agentId === null || seconds === null || started === null || expires === null)
+    return null;
+  return {
+    kind,
+    agentId,
+    token: row.lease_token,
+    seconds,
+    startedAt: started.getTime(),
+    expiresAt: expires.getTime(),
+  };
 }
 
 /** A row of `attempts`. */

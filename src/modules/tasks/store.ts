@@ -1,24 +1,32 @@
-import { column, json, type Queryable, rowsOf, type Statement, timestamp } from '../../db/statement.js';
+import {
+  jsons,
+  plain,
+  type Queryable,
+  rowsOf,
+  type Statement,
+  texts,
+  timestamp,
+} from '../../db/statement.js';
 import type { AttemptWrite } from './decide/draft.js';
 import { placementOf } from './decide/machine.js';
-import { attemptOf, type AttemptRow, taskOf, type TaskRow } from './rows.js';
+import { type AttemptRow, attemptOf, type TaskRow, taskOf } from './rows.js';
 import type { Attempt, ClaimPurpose, Task } from './types.js';
 
-const COLUMNS = `id, project_id, run_id, parent_id, supersedes, superseded_by, dedupe_key, title, description, acceptance,
+export const TASK_COLUMNS = `id, project_id, run_id, parent_id, supersedes, superseded_by, dedupe_key, title, description, acceptance,
   priority, labels, depends_on, unmet, has_dependants, limits, not_before, state, ready_at, block_kind, block_reason,
   claimed_by, lease_kind, lease_agent, lease_token, lease_seconds, lease_started_at, lease_expires_at, attempt, rework_count,
   rework_total, error_count, error_total, review_failures, attempts_since_unblock, tokens_used, tokens_input, tokens_output,
   tokens_cache_read, tokens_cache_write, cost_micros, unblock_count, trip_count, event_number, memory, feedback, version,
   created_at, updated_at, finished_at`;
 
-const ATTEMPT_COLUMNS = `task_id, number, agent_id, lease_token, claimed_at, ended_at, outcome, result, result_hash, late_result,
+export const ATTEMPT_COLUMNS = `task_id, number, agent_id, lease_token, claimed_at, ended_at, outcome, result, result_hash, late_result,
   error, usage, change, verdict`;
 
 /** Tasks by id; those that are not there are left out. */
 export async function loadTasks(db: Queryable, projectId: string, ids: readonly string[]): Promise<Task[]> {
   const rows = await rowsOf<TaskRow>(db, {
     name: 'tasks_by_id',
-    text: `SELECT ${COLUMNS} FROM tasks WHERE project_id = $1 AND id = ANY($2::uuid[])`,
+    text: `SELECT ${TASK_COLUMNS} FROM tasks WHERE project_id = $1 AND id = ANY($2::uuid[])`,
     values: [projectId, ids],
   });
   return rows.map(taskOf);
@@ -28,13 +36,18 @@ export async function loadTasks(db: Queryable, projectId: string, ids: readonly 
 export async function loadQueue(
   db: Queryable,
   projectId: string,
-  filter: { readonly purpose: ClaimPurpose; readonly runIds: readonly string[]; readonly labels: readonly string[]; readonly limit: number },
+  filter: {
+    readonly purpose: ClaimPurpose;
+    readonly runIds: readonly string[];
+    readonly labels: readonly string[];
+    readonly limit: number;
+  },
 ): Promise<Task[]> {
   const rows = await rowsOf<TaskRow>(db, {
     name: 'tasks_queue',
     text: `SELECT q.* FROM unnest($2::uuid[]) AS r(run_id)
       CROSS JOIN LATERAL (
-        SELECT ${COLUMNS}, rank FROM tasks
+        SELECT ${TASK_COLUMNS}, rank FROM tasks
         WHERE project_id = $1 AND run_id = r.run_id AND queue = $3 AND labels @> $4::text[]
         ORDER BY rank, ready_at, id LIMIT $5
       ) q
@@ -45,19 +58,28 @@ export async function loadQueue(
 }
 
 /** For each task, those that wait for it. */
-export async function loadDependants(db: Queryable, projectId: string, ids: readonly string[]): Promise<Map<string, string[]>> {
+export async function loadDependants(
+  db: Queryable,
+  projectId: string,
+  ids: readonly string[],
+): Promise<Map<string, string[]>> {
   const rows = await rowsOf<{ depends_on_id: string; task_id: string }>(db, {
     name: 'tasks_dependants',
     text: 'SELECT depends_on_id, task_id FROM dependencies WHERE project_id = $1 AND depends_on_id = ANY($2::uuid[])',
     values: [projectId, ids],
   });
   const found = new Map<string, string[]>();
-  for (const row of rows) found.set(row.depends_on_id, [...(found.get(row.depends_on_id) ?? []), row.task_id]);
+  for (const row of rows)
+    found.set(row.depends_on_id, [...(found.get(row.depends_on_id) ?? []), row.task_id]);
   return found;
 }
 
 /** Every task that a chain of dependencies leads to from some tasks, by the task it leads from. */
-export async function loadReachable(db: Queryable, projectId: string, from: readonly string[]): Promise<Map<string, string[]>> {
+export async function loadReachable(
+  db: Queryable,
+  projectId: string,
+  from: readonly string[],
+): Promise<Map<string, string[]>> {
   const rows = await rowsOf<{ id: string; depends_on: string[] }>(db, {
     name: 'tasks_reachable',
     text: `WITH RECURSIVE reachable(id) AS (
@@ -75,22 +97,36 @@ export async function loadReachable(db: Queryable, projectId: string, from: read
 export async function loadAttempts(
   db: Queryable,
   projectId: string,
-  wanted: readonly { readonly taskId: string; readonly token: number | null; readonly number: number | null }[],
+  wanted: readonly {
+    readonly taskId: string;
+    readonly token: number | null;
+    readonly number: number | null;
+  }[],
 ): Promise<Attempt[]> {
   const rows = await rowsOf<AttemptRow>(db, {
     name: 'attempts_wanted',
-    text: `SELECT ${ATTEMPT_COLUMNS.replace(/(\w+)/g, 'a.$1')} FROM unnest($2::uuid[], $3::int[], $4::int[]) AS w(task_id, token, number)
-      JOIN attempts a ON a.project_id = $1 AND a.task_id = w.task_id AND (a.lease_token = w.token OR a.number = w.number)`,
-    values: [projectId, column(wanted, (w) => w.taskId), column(wanted, (w) => w.token), column(wanted, (w) => w.number)],
+    text: `SELECT a.* FROM unnest($2::uuid[], $3::int[], $4::int[]) AS w(task_id, token, number)
+      CROSS JOIN LATERAL (SELECT ${ATTEMPT_COLUMNS} FROM attempts
+        WHERE project_id = $1 AND task_id = w.task_id AND (lease_token = w.token OR attempts.number = w.number) OFFSET 0) a`,
+    values: [
+      projectId,
+      plain(wanted, (w) => w.taskId),
+      plain(wanted, (w) => w.token),
+      plain(wanted, (w) => w.number),
+    ],
   });
   return rows.map(attemptOf);
 }
 
 /** The open task, if any, that holds each dedupe key. */
-export async function loadDedupeHolders(db: Queryable, projectId: string, keys: readonly string[]): Promise<Task[]> {
+export async function loadDedupeHolders(
+  db: Queryable,
+  projectId: string,
+  keys: readonly string[],
+): Promise<Task[]> {
   const rows = await rowsOf<TaskRow>(db, {
     name: 'tasks_dedupe',
-    text: `SELECT ${COLUMNS} FROM tasks WHERE project_id = $1 AND dedupe_key = ANY($2::text[]) AND state <> 'done' AND superseded_by IS NULL`,
+    text: `SELECT ${TASK_COLUMNS} FROM tasks WHERE project_id = $1 AND dedupe_key = ANY($2::text[]) AND state <> 'done' AND superseded_by IS NULL`,
     values: [projectId, keys],
   });
   return rows.map(taskOf);
@@ -101,14 +137,20 @@ export async function loadDue(
   db: Queryable,
   offsetMs: number,
   limit: number,
-): Promise<{ due: { projectId: string; taskId: string; leaseToken: number | null }[]; nextInMs: number | null }> {
-  const rows = await rowsOf<{ project_id: string; id: string; lease_token: number | null; in_ms: number }>(db, {
-    name: 'tasks_due',
-    text: `SELECT project_id, id, CASE WHEN lease_kind IS NULL THEN NULL ELSE lease_token END AS lease_token,
+): Promise<{
+  due: { projectId: string; taskId: string; leaseToken: number | null }[];
+  nextInMs: number | null;
+}> {
+  const rows = await rowsOf<{ project_id: string; id: string; lease_token: number | null; in_ms: number }>(
+    db,
+    {
+      name: 'tasks_due',
+      text: `SELECT project_id, id, CASE WHEN lease_kind IS NULL THEN NULL ELSE lease_token END AS lease_token,
         (extract(epoch FROM due_at - clock_timestamp()) * 1000 - $1)::float8 AS in_ms
       FROM tasks WHERE due_at IS NOT NULL ORDER BY due_at LIMIT $2`,
-    values: [offsetMs, limit],
-  });
+      values: [offsetMs, limit],
+    },
+  );
   const due = rows.filter((row) => row.in_ms <= 0);
   const next = rows.find((row) => row.in_ms > 0);
   return {
@@ -117,61 +159,74 @@ export async function loadDue(
   };
 }
 
-/** Writes tasks that are new. */
+/**
+ * Each row's place, looked up one by one. An UPDATE joined to an array by its key, planned while the table is small, scans the
+ * table once for each element, and goes on to do so when it has grown; joined by place there is no such plan.
+ */
+const PLACE_OF_TASK = '(SELECT t.ctid FROM tasks t WHERE t.project_id = $1 AND t.id = u.id) AS place';
+const PLACE_OF_ATTEMPT =
+  '(SELECT a.ctid FROM attempts a WHERE a.project_id = $1 AND a.task_id = u.task_id AND a.number = u.number) AS place';
+
+/** Writes tasks that are new, as they begin; `writeTasks` then writes their state. */
 export function insertTasks(projectId: string, tasks: readonly Task[], now: number): Statement {
   return {
     name: 'tasks_insert',
     text: `INSERT INTO tasks (project_id, id, run_id, parent_id, supersedes, dedupe_key, title, description, acceptance, priority, labels,
-        depends_on, limits, not_before, created_at, state, rank, ready_at, updated_at)
-      SELECT $1, u.id, u.run_id, u.parent_id, u.supersedes, u.dedupe_key, u.title, u.description,
-        ARRAY(SELECT jsonb_array_elements_text(u.acceptance)), u.priority, ARRAY(SELECT jsonb_array_elements_text(u.labels)),
-        ARRAY(SELECT jsonb_array_elements_text(u.depends_on)::uuid), u.limits, u.not_before, u.created_at, 'pending', 0, u.created_at, u.created_at
-      FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::jsonb[], $10::int[],
-        $11::jsonb[], $12::jsonb[], $13::jsonb[], $14::timestamptz[], $15::timestamptz[])
-        AS u(id, run_id, parent_id, supersedes, dedupe_key, title, description, acceptance, priority, labels, depends_on, limits, not_before, created_at)`,
+        depends_on, limits, not_before, memory, created_at, state, rank, ready_at, updated_at)
+      SELECT $1, u.id, u.run_id, u.parent_id, u.supersedes, u.dedupe_key, u.title, u.description, ${textList('u.acceptance')}, u.priority,
+        ${textList('u.labels')}, ${textList('u.depends_on')}::uuid[], u.limits, u.not_before, '{}', $15, 'pending', 0, $15, $15
+      FROM ROWS FROM (unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::int[], $10::timestamptz[]),
+        jsonb_array_elements($11::jsonb), jsonb_array_elements($12::jsonb), jsonb_array_elements($13::jsonb), jsonb_array_elements($14::jsonb))
+        AS u(id, run_id, parent_id, supersedes, dedupe_key, title, description, priority, not_before, acceptance, labels, depends_on, limits)`,
     values: [
       projectId,
-      column(tasks, (t) => t.id),
-      column(tasks, (t) => t.runId),
-      column(tasks, (t) => t.parentId),
-      column(tasks, (t) => t.supersedes),
-      column(tasks, (t) => t.dedupeKey),
-      column(tasks, (t) => t.title),
-      column(tasks, (t) => t.description),
-      column(tasks, (t) => json(t.acceptance)),
-      column(tasks, (t) => t.priority),
-      column(tasks, (t) => json(t.labels)),
-      column(tasks, (t) => json(t.dependsOn)),
-      column(tasks, (t) => json(t.limits)),
-      column(tasks, (t) => timestamp(t.notBefore)),
-      column(tasks, () => timestamp(now)),
+      plain(tasks, (t) => t.id),
+      plain(tasks, (t) => t.runId),
+      plain(tasks, (t) => t.parentId),
+      plain(tasks, (t) => t.supersedes),
+      texts(tasks, (t) => t.dedupeKey),
+      texts(tasks, (t) => t.title),
+      texts(tasks, (t) => t.description),
+      plain(tasks, (t) => t.priority),
+      plain(tasks, (t) => timestamp(t.notBefore)),
+      jsons(tasks, (t) => t.acceptance),
+      jsons(tasks, (t) => t.labels),
+      jsons(tasks, (t) => t.dependsOn),
+      jsons(tasks, (t) => t.limits),
+      timestamp(now),
     ],
   };
+}
+
+/** A list of texts that travels as JSON, because arrays of arrays must be of one length. */
+function textList(column: string): string {
+  return `ARRAY(SELECT jsonb_array_elements_text(${column}))`;
 }
 
 /** Writes what a planner changed of tasks that were there. */
 export function editTasks(projectId: string, tasks: readonly Task[]): Statement {
   return {
     name: 'tasks_edit',
-    text: `UPDATE tasks t SET title = u.title, description = u.description, acceptance = ARRAY(SELECT jsonb_array_elements_text(u.acceptance)),
-        priority = u.priority, labels = ARRAY(SELECT jsonb_array_elements_text(u.labels)),
-        depends_on = ARRAY(SELECT jsonb_array_elements_text(u.depends_on)::uuid), limits = u.limits, not_before = u.not_before,
+    text: `WITH u AS MATERIALIZED (SELECT u.*, ${PLACE_OF_TASK} FROM ROWS FROM (unnest($2::uuid[], $3::text[], $4::text[], $5::int[],
+          $6::timestamptz[], $7::uuid[]), jsonb_array_elements($8::jsonb), jsonb_array_elements($9::jsonb), jsonb_array_elements($10::jsonb),
+          jsonb_array_elements($11::jsonb))
+        AS u(id, title, description, priority, not_before, superseded_by, acceptance, labels, depends_on, limits))
+      UPDATE tasks t SET title = u.title, description = u.description, acceptance = ${textList('u.acceptance')}, priority = u.priority,
+        labels = ${textList('u.labels')}, depends_on = ${textList('u.depends_on')}::uuid[], limits = u.limits, not_before = u.not_before,
         superseded_by = u.superseded_by
-      FROM unnest($2::uuid[], $3::text[], $4::text[], $5::jsonb[], $6::int[], $7::jsonb[], $8::jsonb[], $9::jsonb[], $10::timestamptz[], $11::uuid[])
-        AS u(id, title, description, acceptance, priority, labels, depends_on, limits, not_before, superseded_by)
-      WHERE t.project_id = $1 AND t.id = u.id`,
+      FROM u WHERE t.ctid = u.place`,
     values: [
       projectId,
-      column(tasks, (t) => t.id),
-      column(tasks, (t) => t.title),
-      column(tasks, (t) => t.description),
-      column(tasks, (t) => json(t.acceptance)),
-      column(tasks, (t) => t.priority),
-      column(tasks, (t) => json(t.labels)),
-      column(tasks, (t) => json(t.dependsOn)),
-      column(tasks, (t) => json(t.limits)),
-      column(tasks, (t) => timestamp(t.notBefore)),
-      column(tasks, (t) => t.supersededBy),
+      plain(tasks, (t) => t.id),
+      texts(tasks, (t) => t.title),
+      texts(tasks, (t) => t.description),
+      plain(tasks, (t) => t.priority),
+      plain(tasks, (t) => timestamp(t.notBefore)),
+      plain(tasks, (t) => t.supersededBy),
+      jsons(tasks, (t) => t.acceptance),
+      jsons(tasks, (t) => t.labels),
+      jsons(tasks, (t) => t.dependsOn),
+      jsons(tasks, (t) => t.limits),
     ],
   };
 }
@@ -179,21 +234,34 @@ export function editTasks(projectId: string, tasks: readonly Task[]): Statement 
 /** Writes the state of tasks: what transitions change. The one statement that writes `state` and counters. */
 export function writeTasks(projectId: string, tasks: readonly Task[], now: number): Statement {
   const placed = tasks.map((task) => ({ ...placementOf(task, now), task }));
-  const { text, values } = WRITE_TASKS;
-  return { name: 'tasks_write', text, values: [projectId, column(tasks, (t) => t.id), ...values.map((cell) => column(placed, cell))] };
+  return {
+    name: 'tasks_write',
+    text: WRITE_TASKS,
+    values: [
+      projectId,
+      plain(tasks, (t) => t.id),
+      texts(tasks, (t) => t.block?.reason ?? null),
+      jsons(tasks, (t) => t.memory),
+      jsons(tasks, (t) => t.feedback),
+      ...STATE_COLUMNS.map(([, , cell]) => plain(placed, cell)),
+    ],
+  };
 }
 
 type Placed = ReturnType<typeof placementOf> & { readonly task: Task };
 
-/** Column, its type in SQL, and how it is read from a task. */
-const STATE_COLUMNS: readonly (readonly [string, string, (placed: Placed) => string | number | boolean | null])[] = [
+/** What a transition may change, beside the block's reason, the memory and the feedback: column, its type, and its value. */
+const STATE_COLUMNS: readonly (readonly [
+  string,
+  string,
+  (placed: Placed) => string | number | boolean | null,
+])[] = [
   ['state', 'text', ({ task }) => task.state],
   ['queue', 'text', ({ queue }) => queue],
   ['rank', 'int', ({ rank }) => rank],
   ['ready_at', 'timestamptz', ({ task }) => timestamp(task.readyAt)],
   ['due_at', 'timestamptz', ({ dueAt }) => timestamp(dueAt)],
   ['block_kind', 'text', ({ task }) => task.block?.kind ?? null],
-  ['block_reason', 'text', ({ task }) => task.block?.reason ?? null],
   ['claimed_by', 'uuid', ({ task }) => task.claimedBy],
   ['lease_kind', 'text', ({ task }) => task.lease?.kind ?? null],
   ['lease_agent', 'uuid', ({ task }) => task.lease?.agentId ?? null],
@@ -218,7 +286,6 @@ const STATE_COLUMNS: readonly (readonly [string, string, (placed: Placed) => str
   ['trip_count', 'int', ({ task }) => task.counters.tripCount],
   ['open_trip_id', 'uuid', ({ task }) => task.memory.trip?.id ?? null],
   ['event_number', 'int', ({ task }) => task.eventNumber],
-  ['memory', 'jsonb', ({ task }) => json(task.memory)],
   ['unmet', 'int', ({ task }) => task.unmet],
   ['has_dependants', 'boolean', ({ task }) => task.hasDependants],
   ['version', 'int', ({ task }) => task.version],
@@ -226,34 +293,31 @@ const STATE_COLUMNS: readonly (readonly [string, string, (placed: Placed) => str
   ['finished_at', 'timestamptz', ({ task }) => timestamp(task.finishedAt)],
 ];
 
-const WRITE_TASKS = {
-  text: `UPDATE tasks t SET ${STATE_COLUMNS.map(([name]) => `${name} = u.${name}`).join(', ')},
-      feedback = coalesce(u.feedback, t.feedback)
-    FROM unnest($2::uuid[], ${STATE_COLUMNS.map(([, type], i) => `$${i + 3}::${type}[]`).join(', ')}, $${STATE_COLUMNS.length + 3}::jsonb[])
-      AS u(id, ${STATE_COLUMNS.map(([name]) => name).join(', ')}, feedback)
-    WHERE t.project_id = $1 AND t.id = u.id`,
-  values: [
-    ...STATE_COLUMNS.map(([, , cell]) => cell),
-    ({ task }: Placed) => (task.feedback === null ? null : json(task.feedback)),
-  ],
-};
+const WRITE_TASKS = `WITH u AS MATERIALIZED (SELECT u.*, ${PLACE_OF_TASK}
+    FROM ROWS FROM (unnest($2::uuid[], $3::text[], ${STATE_COLUMNS.map(([, type], i) => `$${i + 6}::${type}[]`).join(', ')}),
+      jsonb_array_elements($4::jsonb), jsonb_array_elements($5::jsonb))
+    AS u(id, block_reason, ${STATE_COLUMNS.map(([name]) => name).join(', ')}, memory, feedback))
+  UPDATE tasks t SET ${STATE_COLUMNS.map(([name]) => `${name} = u.${name}`).join(', ')},
+    block_reason = u.block_reason, memory = u.memory, feedback = coalesce(nullif(u.feedback, 'null'), t.feedback)
+  FROM u WHERE t.ctid = u.place`;
 
 /** Opens attempts: one row each, kept for ever. */
 export function insertAttempts(projectId: string, attempts: readonly AttemptWrite[]): Statement {
   return {
     name: 'attempts_insert',
-    text: `INSERT INTO attempts (project_id, task_id, number, agent_id, lease_token, claimed_at, ended_at, outcome, result, result_hash,
+    text: `INSERT INTO attempts (project_id, task_id, number, agent_id, lease_token, claimed_at, ended_at, outcome, result_hash, result,
         late_result, error, usage, change, verdict)
-      SELECT $1, * FROM unnest($2::uuid[], $3::int[], $4::uuid[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::jsonb[],
-        $10::text[], $11::jsonb[], $12::jsonb[], $13::jsonb[], $14::jsonb[], $15::jsonb[])`,
+      SELECT $1, u.task_id, u.number, u.agent_id, u.lease_token, u.claimed_at, u.ended_at, u.outcome, u.result_hash, nullif(u.result, 'null'),
+        nullif(u.late_result, 'null'), nullif(u.error, 'null'), u.usage, nullif(u.change, 'null'), nullif(u.verdict, 'null')
+      FROM ROWS FROM (unnest($2::uuid[], $3::int[], $4::timestamptz[], $5::text[], $6::text[], $13::uuid[], $14::int[], $15::timestamptz[]),
+        ${ATTEMPT_JSONS})
+        AS u(task_id, number, ended_at, outcome, result_hash, agent_id, lease_token, claimed_at, result, late_result, error, usage, change, verdict)`,
     values: [
       projectId,
-      column(attempts, (a) => a.taskId),
-      column(attempts, (a) => a.number),
-      column(attempts, (a) => a.agentId ?? null),
-      column(attempts, (a) => a.leaseToken ?? null),
-      column(attempts, (a) => timestamp(a.claimedAt ?? null)),
       ...attemptColumns(attempts),
+      plain(attempts, (a) => a.agentId ?? null),
+      plain(attempts, (a) => a.leaseToken ?? null),
+      plain(attempts, (a) => timestamp(a.claimedAt ?? null)),
     ],
   };
 }
@@ -262,30 +326,34 @@ export function insertAttempts(projectId: string, attempts: readonly AttemptWrit
 export function updateAttempts(projectId: string, attempts: readonly AttemptWrite[]): Statement {
   return {
     name: 'attempts_update',
-    text: `UPDATE attempts a SET ended_at = coalesce(a.ended_at, u.ended_at), outcome = coalesce(u.outcome, a.outcome),
-        result = coalesce(u.result, a.result), result_hash = coalesce(u.result_hash, a.result_hash),
-        late_result = coalesce(a.late_result, u.late_result), error = coalesce(u.error, a.error), usage = coalesce(u.usage, a.usage),
-        change = coalesce(u.change, a.change), verdict = coalesce(a.verdict, u.verdict)
-      FROM unnest($2::uuid[], $3::int[], $4::timestamptz[], $5::text[], $6::jsonb[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[],
-        $11::jsonb[], $12::jsonb[])
-        AS u(task_id, number, ended_at, outcome, result, result_hash, late_result, error, usage, change, verdict)
-      WHERE a.project_id = $1 AND a.task_id = u.task_id AND a.number = u.number`,
-    values: [projectId, column(attempts, (a) => a.taskId), column(attempts, (a) => a.number), ...attemptColumns(attempts)],
+    text: `WITH u AS MATERIALIZED (SELECT u.*, ${PLACE_OF_ATTEMPT} FROM ROWS FROM (unnest($2::uuid[], $3::int[], $4::timestamptz[], $5::text[],
+          $6::text[]), ${ATTEMPT_JSONS})
+        AS u(task_id, number, ended_at, outcome, result_hash, result, late_result, error, usage, change, verdict))
+      UPDATE attempts a SET ended_at = coalesce(a.ended_at, u.ended_at), outcome = coalesce(u.outcome, a.outcome),
+        result_hash = coalesce(u.result_hash, a.result_hash), result = coalesce(nullif(u.result, 'null'), a.result),
+        late_result = coalesce(a.late_result, nullif(u.late_result, 'null')), error = coalesce(nullif(u.error, 'null'), a.error),
+        usage = coalesce(nullif(u.usage, 'null'), a.usage), change = coalesce(nullif(u.change, 'null'), a.change),
+        verdict = coalesce(a.verdict, nullif(u.verdict, 'null'))
+      FROM u WHERE a.ctid = u.place`,
+    values: [projectId, ...attemptColumns(attempts)],
   };
 }
 
+const ATTEMPT_JSONS = [7, 8, 9, 10, 11, 12].map((n) => `jsonb_array_elements($${n}::jsonb)`).join(', ');
+
 function attemptColumns(attempts: readonly AttemptWrite[]): string[] {
-  const optional = (value: unknown) => (value === undefined || value === null ? null : json(value));
   return [
-    column(attempts, (a) => timestamp(a.endedAt ?? null)),
-    column(attempts, (a) => a.outcome ?? null),
-    column(attempts, (a) => optional(a.result)),
-    column(attempts, (a) => a.resultHash ?? null),
-    column(attempts, (a) => optional(a.lateResult)),
-    column(attempts, (a) => optional(a.error)),
-    column(attempts, (a) => optional(a.usage)),
-    column(attempts, (a) => optional(a.change)),
-    column(attempts, (a) => optional(a.verdict)),
+    plain(attempts, (a) => a.taskId),
+    plain(attempts, (a) => a.number),
+    plain(attempts, (a) => timestamp(a.endedAt ?? null)),
+    plain(attempts, (a) => a.outcome ?? null),
+    plain(attempts, (a) => a.resultHash ?? null),
+    jsons(attempts, (a) => a.result),
+    jsons(attempts, (a) => a.lateResult),
+    jsons(attempts, (a) => a.error),
+    jsons(attempts, (a) => a.usage),
+    jsons(attempts, (a) => a.change),
+    jsons(attempts, (a) => a.verdict),
   ];
 }
 
@@ -299,7 +367,7 @@ export function insertEdges(projectId: string, edges: readonly Edge[]): Statemen
   return {
     name: 'dependencies_insert',
     text: `INSERT INTO dependencies (project_id, depends_on_id, task_id) SELECT $1, * FROM unnest($2::uuid[], $3::uuid[]) ON CONFLICT DO NOTHING`,
-    values: [projectId, column(edges, (e) => e.dependsOnId), column(edges, (e) => e.taskId)],
+    values: [projectId, plain(edges, (e) => e.dependsOnId), plain(edges, (e) => e.taskId)],
   };
 }
 
@@ -307,8 +375,9 @@ export function insertEdges(projectId: string, edges: readonly Edge[]): Statemen
 export function deleteEdges(projectId: string, edges: readonly Edge[]): Statement {
   return {
     name: 'dependencies_delete',
-    text: `DELETE FROM dependencies d USING unnest($2::uuid[], $3::uuid[]) AS u(depends_on_id, task_id)
-      WHERE d.project_id = $1 AND d.depends_on_id = u.depends_on_id AND d.task_id = u.task_id`,
-    values: [projectId, column(edges, (e) => e.dependsOnId), column(edges, (e) => e.taskId)],
+    text: `DELETE FROM dependencies WHERE ctid = ANY(ARRAY(SELECT d.ctid FROM unnest($2::uuid[], $3::uuid[]) AS u(depends_on_id, task_id)
+      CROSS JOIN LATERAL (SELECT ctid FROM dependencies
+        WHERE project_id = $1 AND depends_on_id = u.depends_on_id AND task_id = u.task_id OFFSET 0) d))`,
+    values: [projectId, plain(edges, (e) => e.dependsOnId), plain(edges, (e) => e.taskId)],
   };
 }

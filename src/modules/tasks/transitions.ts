@@ -15,7 +15,13 @@ export interface Transition {
   readonly fenced: boolean;
 }
 
-const OPEN = ['pending', 'in_progress', 'in_review', 'rework', 'blocked'] as const satisfies readonly TaskState[];
+const OPEN = [
+  'pending',
+  'in_progress',
+  'in_review',
+  'rework',
+  'blocked',
+] as const satisfies readonly TaskState[];
 const ANY = [...OPEN, 'done', 'cancelled'] as const satisfies readonly TaskState[];
 
 /**
@@ -25,18 +31,72 @@ const ANY = [...OPEN, 'done', 'cancelled'] as const satisfies readonly TaskState
 export const TRANSITIONS: Record<CommandType, Transition> = {
   create: { from: [], to: ['pending', 'blocked'], by: ['planner'], starts: false, fenced: false },
   update: { from: OPEN, to: ['same', 'blocked'], by: ['planner'], starts: false, fenced: false },
-  claim_next: { from: ['pending', 'rework', 'in_review'], to: ['in_progress', 'same'], by: ['executor', 'reviewer'], starts: true, fenced: false },
-  claim: { from: ['pending', 'rework', 'in_review'], to: ['in_progress', 'same'], by: ['executor', 'reviewer'], starts: true, fenced: false },
-  heartbeat: { from: ['in_progress', 'in_review'], to: ['same', 'blocked'], by: ['holder'], starts: false, fenced: true },
+  claim_next: {
+    from: ['pending', 'rework', 'in_review'],
+    to: ['in_progress', 'same'],
+    by: ['executor', 'reviewer'],
+    starts: true,
+    fenced: false,
+  },
+  claim: {
+    from: ['pending', 'rework', 'in_review'],
+    to: ['in_progress', 'same'],
+    by: ['executor', 'reviewer'],
+    starts: true,
+    fenced: false,
+  },
+  heartbeat: {
+    from: ['in_progress', 'in_review'],
+    to: ['same', 'blocked'],
+    by: ['holder'],
+    starts: false,
+    fenced: true,
+  },
   report_usage: { from: ANY, to: ['same', 'blocked'], by: ['holder'], starts: false, fenced: false },
-  submit: { from: ['in_progress'], to: ['in_review', 'blocked'], by: ['holder'], starts: false, fenced: true },
-  fail: { from: ['in_progress'], to: ['pending', 'rework', 'blocked'], by: ['holder'], starts: false, fenced: true },
-  release: { from: ['in_progress', 'in_review'], to: ['pending', 'rework', 'same', 'blocked'], by: ['holder'], starts: false, fenced: true },
-  expire: { from: ['in_progress', 'in_review'], to: ['pending', 'rework', 'same', 'blocked'], by: ['server'], starts: false, fenced: true },
+  submit: {
+    from: ['in_progress'],
+    to: ['in_review', 'blocked'],
+    by: ['holder'],
+    starts: false,
+    fenced: true,
+  },
+  fail: {
+    from: ['in_progress'],
+    to: ['pending', 'rework', 'blocked'],
+    by: ['holder'],
+    starts: false,
+    fenced: true,
+  },
+  release: {
+    from: ['in_progress', 'in_review'],
+    to: ['pending', 'rework', 'same', 'blocked'],
+    by: ['holder'],
+    starts: false,
+    fenced: true,
+  },
+  expire: {
+    from: ['in_progress', 'in_review'],
+    to: ['pending', 'rework', 'same', 'blocked'],
+    by: ['server'],
+    starts: false,
+    fenced: true,
+  },
   wake: { from: ['pending', 'rework'], to: ['same'], by: ['server'], starts: false, fenced: false },
   approve: { from: ['in_review'], to: ['done'], by: ['reviewer'], starts: false, fenced: false },
-  rework: { from: ['in_review'], to: ['rework', 'same', 'blocked'], by: ['reviewer'], starts: false, fenced: false },
-  block: { from: ['pending', 'in_progress', 'in_review', 'rework'], to: ['blocked'], by: ['holder', 'planner'], starts: false, fenced: false },
+  rework: {
+    from: ['in_review'],
+    to: ['rework', 'same', 'blocked'],
+    by: ['reviewer'],
+    starts: false,
+    fenced: false,
+  },
+  block: {
+    from: ['pending', 'in_progress', 'in_review', 'rework'],
+    to: ['blocked'],
+    by: ['holder', 'planner'],
+    starts: false,
+    fenced: false,
+  },
   unblock: { from: ['blocked'], to: ['pending', 'in_review'], by: ['planner'], starts: false, fenced: false },
   cancel: { from: OPEN, to: ['cancelled'], by: ['planner'], starts: false, fenced: false },
 };

@@ -2,7 +2,15 @@ import type { Json } from '../../kernel/json.js';
 import type { Assessment, Layer, OwnLimits, OwnTaskLimits, TaskCounters, Trip } from '../guard/types.js';
 import type { IterationMode } from '../runs/types.js';
 
-export const TASK_STATES = ['pending', 'in_progress', 'in_review', 'rework', 'blocked', 'done', 'cancelled'] as const;
+export const TASK_STATES = [
+  'pending',
+  'in_progress',
+  'in_review',
+  'rework',
+  'blocked',
+  'done',
+  'cancelled',
+] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
 export const TERMINAL_STATES = ['done', 'cancelled'] as const satisfies readonly TaskState[];
@@ -15,13 +23,25 @@ export const CLAIM_PURPOSES = ['work', 'review'] as const;
 /** What a claim is for: doing the task, or judging its result. */
 export type ClaimPurpose = (typeof CLAIM_PURPOSES)[number];
 
-export const OUTCOMES = ['in_progress', 'submitted', 'failed', 'released', 'lease_expired', 'stopped'] as const;
+export const OUTCOMES = [
+  'in_progress',
+  'submitted',
+  'failed',
+  'released',
+  'lease_expired',
+  'stopped',
+] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export const ERROR_CLASSES = ['error', 'lease_expired', 'rate_limited', 'infrastructure', 'fatal'] as const;
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
 /** The classes an agent may report; an expiry is the server's to state. */
-export const REPORTED_ERROR_CLASSES = ['error', 'rate_limited', 'infrastructure', 'fatal'] as const satisfies readonly ErrorClass[];
+export const REPORTED_ERROR_CLASSES = [
+  'error',
+  'rate_limited',
+  'infrastructure',
+  'fatal',
+] as const satisfies readonly ErrorClass[];
 
 export const REWORK_CLASSES = ['defect', 'unmet_criterion', 'infrastructure'] as const;
 export type ReworkClass = (typeof REWORK_CLASSES)[number];
@@ -258,7 +278,12 @@ interface ClaimTerms {
 
 /** Everything that can be asked of the board. `type` is the command's name in the machine's table. */
 export type Command =
-  | { readonly type: 'create'; readonly tasks: readonly NewTask[]; readonly run: PlannedRun | null; readonly plan: boolean }
+  | {
+      readonly type: 'create';
+      readonly tasks: readonly NewTask[];
+      readonly run: PlannedRun | null;
+      readonly plan: boolean;
+    }
   | ({ readonly type: 'update'; readonly edit: TaskEdit } & OnTask)
   | ({
       readonly type: 'claim_next';
@@ -269,7 +294,12 @@ export type Command =
     } & ClaimTerms)
   | ({ readonly type: 'claim'; readonly purpose: ClaimPurpose | null } & OnTask & ClaimTerms)
   | ({ readonly type: 'heartbeat'; readonly leaseToken: number; readonly usage: Usage | null } & OnTask)
-  | ({ readonly type: 'report_usage'; readonly leaseToken: number | null; readonly attempt: number | null; readonly usage: Usage } & OnTask)
+  | ({
+      readonly type: 'report_usage';
+      readonly leaseToken: number | null;
+      readonly attempt: number | null;
+      readonly usage: Usage;
+    } & OnTask)
   | ({
       readonly type: 'submit';
       readonly leaseToken: number;
@@ -281,14 +311,23 @@ export type Command =
   | ({
       readonly type: 'fail';
       readonly leaseToken: number;
-      readonly error: { readonly class: (typeof REPORTED_ERROR_CLASSES)[number]; readonly message: string; readonly detail: Json };
+      readonly error: {
+        readonly class: (typeof REPORTED_ERROR_CLASSES)[number];
+        readonly message: string;
+        readonly detail: Json;
+      };
       readonly retryAfterSeconds: number | null;
       readonly usage: Usage | null;
     } & OnTask)
   | ({ readonly type: 'release'; readonly leaseToken: number; readonly reason: string | null } & OnTask)
   | ({ readonly type: 'expire'; readonly leaseToken: number } & OnTask)
   | ({ readonly type: 'wake' } & OnTask)
-  | ({ readonly type: 'approve'; readonly attempt: number | null; readonly leaseToken: number | null; readonly note: string | null } & OnTask)
+  | ({
+      readonly type: 'approve';
+      readonly attempt: number | null;
+      readonly leaseToken: number | null;
+      readonly note: string | null;
+    } & OnTask)
   | ({
       readonly type: 'rework';
       readonly attempt: number | null;
@@ -297,7 +336,11 @@ export type Command =
       readonly class: ReworkClass;
       readonly findings: readonly Finding[];
     } & OnTask)
-  | ({ readonly type: 'block'; readonly kind: (typeof BLOCK_KINDS)[number]; readonly reason: string } & OnTask)
+  | ({
+      readonly type: 'block';
+      readonly kind: (typeof BLOCK_KINDS)[number];
+      readonly reason: string;
+    } & OnTask)
   | ({
       readonly type: 'unblock';
       readonly reason: string;

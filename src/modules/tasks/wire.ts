@@ -1,6 +1,6 @@
 import { toWire } from '../../kernel/ids.js';
 import type { JsonObject } from '../../kernel/json.js';
-import type { TaskLimits, Trip, Verdict as GuardVerdict } from '../guard/types.js';
+import type { Verdict as GuardVerdict, TaskLimits, Trip } from '../guard/types.js';
 import { limitsToWire, toUsd, tripToWire, verdictToWire } from '../guard/wire.js';
 import type { Attempt, Lease, Task, Tokens, Usage, Verdict } from './types.js';
 
@@ -58,12 +58,21 @@ export function taskToWire(task: Task, limits: TaskLimits): JsonObject {
 }
 
 function tokensToWire(tokens: Tokens): JsonObject {
-  return { input: tokens.input, output: tokens.output, cache_read: tokens.cacheRead, cache_write: tokens.cacheWrite };
+  return {
+    input: tokens.input,
+    output: tokens.output,
+    cache_read: tokens.cacheRead,
+    cache_write: tokens.cacheWrite,
+  };
 }
 
 /** Usage on the wire. */
 export function usageToWire(usage: Usage): JsonObject {
-  return { tokens: tokensToWire(usage.tokens), cost_usd: toUsd(usage.costMicros), iterations: usage.iterations };
+  return {
+    tokens: tokensToWire(usage.tokens),
+    cost_usd: toUsd(usage.costMicros),
+    iterations: usage.iterations,
+  };
 }
 
 /** A verdict on the wire. */
@@ -91,14 +100,24 @@ export function attemptToWire(attempt: Attempt): JsonObject {
     error:
       attempt.error === null
         ? null
-        : { class: attempt.error.class, message: attempt.error.message, fingerprint: attempt.error.fingerprint, detail: attempt.error.detail },
+        : {
+            class: attempt.error.class,
+            message: attempt.error.message,
+            fingerprint: attempt.error.fingerprint,
+            detail: attempt.error.detail,
+          },
     usage: usageToWire(attempt.usage),
     verdict: attempt.verdict === null ? null : verdictOnWire(attempt.verdict),
   };
 }
 
 /** A command's answer: the task's fields, beside them the guard's word, and the trip when the command opened one. */
-export function answerToWire(task: Task, limits: TaskLimits, guard: GuardVerdict, trip: Trip | null): JsonObject {
+export function answerToWire(
+  task: Task,
+  limits: TaskLimits,
+  guard: GuardVerdict,
+  trip: Trip | null,
+): JsonObject {
   return {
     ...taskToWire(task, limits),
     guard: verdictToWire(guard),
@@ -107,7 +126,13 @@ export function answerToWire(task: Task, limits: TaskLimits, guard: GuardVerdict
 }
 
 /** One claim on the wire. The only place where a lease token is told. */
-export function claimToWire(task: Task, limits: TaskLimits, lease: Lease, guard: GuardVerdict, trip: Trip | null): JsonObject {
+export function claimToWire(
+  task: Task,
+  limits: TaskLimits,
+  lease: Lease,
+  guard: GuardVerdict,
+  trip: Trip | null,
+): JsonObject {
   return {
     task: taskToWire(task, limits),
     attempt: task.attempt,

@@ -12,7 +12,10 @@ export function standIn(draft: Draft, task: Task): Task {
 }
 
 /** The tasks that must be done before one with these dependencies may start, once each; or the id that is not there. */
-export function standIns(draft: Draft, dependsOn: readonly string[]): { tasks: Task[] } | { missing: string } {
+export function standIns(
+  draft: Draft,
+  dependsOn: readonly string[],
+): { tasks: Task[] } | { missing: string } {
   const found = new Map<string, Task>();
   for (const id of dependsOn) {
     const task = draft.task(id);
@@ -35,7 +38,8 @@ export function missingDependency(id: string): Refusal {
 export function cycleRefusal(ids: readonly string[]): Refusal {
   return {
     code: 'dependency_cycle',
-    detail: 'These dependencies form a circle, so that none of its tasks could ever start. Remove one of them.',
+    detail:
+      'These dependencies form a circle, so that none of its tasks could ever start. Remove one of them.',
     facts: { tasks: [...ids] },
   };
 }
@@ -55,7 +59,11 @@ export function resolveDependants(draft: Draft, taskId: string): void {
   for (const dependant of openDependants(draft, taskId)) {
     const unmet = Math.max(0, dependant.unmet - 1);
     const { now } = draft.context;
-    draft.putQuietly({ ...dependant, unmet, readyAt: unmet === 0 ? Math.max(now, dependant.readyAt) : dependant.readyAt });
+    draft.putQuietly({
+      ...dependant,
+      unmet,
+      readyAt: unmet === 0 ? Math.max(now, dependant.readyAt) : dependant.readyAt,
+    });
   }
 }
 
@@ -66,7 +74,12 @@ export function blockDependants(draft: Draft, taskId: string): void {
     const reason = `it depends on ${toWire('task', taskId)}, which was cancelled`;
     const from = dependant.state;
     draft.put({ ...stopWork(draft, dependant), state: 'blocked', block: { kind: 'dependency', reason } });
-    draft.emit('task.blocked', dependant.id, { from, to: 'blocked', reason, data: { kind: 'dependency', depends_on: toWire('task', taskId) } });
+    draft.emit('task.blocked', dependant.id, {
+      from,
+      to: 'blocked',
+      reason,
+      data: { kind: 'dependency', depends_on: toWire('task', taskId) },
+    });
   }
 }
 

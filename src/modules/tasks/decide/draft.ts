@@ -2,7 +2,7 @@ import { type ActingRole, type Role, roleFor } from '../../../kernel/actor.js';
 import type { EventType, NewEvent } from '../../../kernel/event.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { effectiveLimits, effectiveRunLimits } from '../../guard/limits.js';
-import type { RunLimits, TaskLimits, Trip, Verdict as GuardVerdict } from '../../guard/types.js';
+import type { Verdict as GuardVerdict, RunLimits, TaskLimits, Trip } from '../../guard/types.js';
 import type { Run } from '../../runs/types.js';
 import type { Attempt, CommandType, Task, TaskState } from '../types.js';
 import type { Context } from './context.js';
@@ -24,6 +24,7 @@ interface EventFacts {
  */
 export class Draft {
   readonly tasks = new Map<string, Task>();
+  private readonly fresh = new Set<string>();
   readonly runs = new Map<string, Run>();
   readonly trips = new Map<string, Trip>();
   readonly attempts: AttemptWrite[] = [];
@@ -42,7 +43,9 @@ export class Draft {
   ) {}
 
   get isEmpty(): boolean {
-    return this.tasks.size === 0 && this.runs.size === 0 && this.attempts.length === 0 && this.events.length === 0;
+    return (
+      this.tasks.size === 0 && this.runs.size === 0 && this.attempts.length === 0 && this.events.length === 0
+    );
   }
 
   task(id: string): Task | null {
@@ -63,16 +66,27 @@ export class Draft {
   }
 
   limitsOf(task: Task): TaskLimits {
-    return effectiveLimits(task.limits, this.runOf(task).limits, this.context.project.limits, this.context.server);
+    return effectiveLimits(
+      task.limits,
+      this.runOf(task).limits,
+      this.context.project.limits,
+      this.context.server,
+    );
   }
 
   runLimitsOf(run: Run): RunLimits {
     return effectiveRunLimits(run.limits, this.context.project.limits, this.context.server);
   }
 
+  /** Puts a task that was not there before. */
+  add(task: Task): Task {
+    this.fresh.add(task.id);
+    return this.put(task);
+  }
+
   /** Puts a task as it will be, with a new version. */
   put(task: Task): Task {
-    const known = this.context.view.task(task.id);
+    const known = this.fresh.has(task.id) ? null : this.context.view.task(task.id);
     const next = { ...task, version: known === null ? 1 : known.version + 1, updatedAt: this.context.now };
     this.tasks.set(next.id, next);
     return next;
@@ -117,7 +131,11 @@ export class Draft {
   }
 
   /** Adds an event of a run. */
-  emitOfRun(type: EventType, run: Run, facts: { readonly reason?: string; readonly data?: JsonObject } = {}): void {
+  emitOfRun(
+    type: EventType,
+    run: Run,
+    facts: { readonly reason?: string; readonly data?: JsonObject } = {},
+  ): void {
     this.events.push({
       type,
       taskId: null,
@@ -152,7 +170,11 @@ const SPEAKS_AS: Partial<Record<CommandType, readonly Role[]>> = {
 /** The role that stands on the command's events. */
 export function actingRole(context: Context, command: CommandType): ActingRole {
   if (context.actor.agentId === null) return 'server';
-  return roleFor(context.actor, SPEAKS_AS[command] ?? ['executor', 'reviewer']) ?? context.actor.roles[0] ?? 'server';
+  return (
+    roleFor(context.actor, SPEAKS_AS[command] ?? ['executor', 'reviewer']) ??
+    context.actor.roles[0] ??
+    'server'
+  );
 }
 
 /** A task's counters as events and answers state them. */

@@ -10,9 +10,17 @@ export function expireLease(draft: Draft, task: Task): Task {
   if (lease === null) return task;
   const { now } = draft.context;
   const agent = draft.context.view.agent(lease.agentId);
-  const data = { attempt: task.attempt, holder: agent?.name ?? null, lease_expires_at: new Date(lease.expiresAt).toISOString() };
+  const data = {
+    attempt: task.attempt,
+    holder: agent?.name ?? null,
+    lease_expires_at: new Date(lease.expiresAt).toISOString(),
+  };
   if (lease.kind === 'review') {
-    draft.put({ ...task, lease: null, counters: { ...task.counters, reviewFailures: task.counters.reviewFailures + 1 } });
+    draft.put({
+      ...task,
+      lease: null,
+      counters: { ...task.counters, reviewFailures: task.counters.reviewFailures + 1 },
+    });
     draft.emit('task.review_expired', task.id, { from: 'in_review', to: 'in_review', data });
   } else {
     const message = 'the lease ran out without a word from its holder';
@@ -22,7 +30,13 @@ export function expireLease(draft: Draft, task: Task): Task {
       fingerprint: fingerprintOf('lease_expired', message),
       detail: null,
     };
-    draft.attempts.push({ taskId: task.id, number: task.attempt, outcome: 'lease_expired', endedAt: now, error });
+    draft.attempts.push({
+      taskId: task.id,
+      number: task.attempt,
+      outcome: 'lease_expired',
+      endedAt: now,
+      error,
+    });
     const next = draft.put(returned(withLast(countedError(task), { outcome: 'lease_expired' }), now));
     draft.emit('task.lease_expired', task.id, { from: 'in_progress', to: next.state, data });
   }
@@ -33,7 +47,12 @@ export function expireLease(draft: Draft, task: Task): Task {
 /** The server's own command. A lease that was renewed, ended or replaced in the meantime is left alone. */
 export function expire(draft: Draft, command: CommandOf<'expire'>): void {
   const task = draft.task(command.taskId);
-  if (task?.lease == null || task.lease.token !== command.leaseToken || task.lease.expiresAt > draft.context.now) return;
+  if (
+    task?.lease == null ||
+    task.lease.token !== command.leaseToken ||
+    task.lease.expiresAt > draft.context.now
+  )
+    return;
   expireLease(draft, task);
 }
 

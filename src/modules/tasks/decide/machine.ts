@@ -15,18 +15,38 @@ export function isTerminal(state: TaskState): boolean {
 }
 
 /** Where a task waits: offered to claims (`queue`), and when the server must look at it by itself (`dueAt`). */
-export function placementOf(task: Task, now: number): { queue: ClaimPurpose | null; rank: number; dueAt: number | null } {
+export function placementOf(
+  task: Task,
+  now: number,
+): { queue: ClaimPurpose | null; rank: number; dueAt: number | null } {
   const rank = task.priority * 2 + (task.state === 'pending' ? 1 : 0);
   if (task.lease !== null) return { queue: null, rank, dueAt: task.lease.expiresAt };
   if (task.state === 'in_review') return { queue: 'review', rank, dueAt: null };
-  if ((task.state !== 'pending' && task.state !== 'rework') || task.unmet > 0) return { queue: null, rank, dueAt: null };
-  return task.readyAt > now ? { queue: null, rank, dueAt: task.readyAt } : { queue: 'work', rank, dueAt: null };
+  if ((task.state !== 'pending' && task.state !== 'rework') || task.unmet > 0)
+    return { queue: null, rank, dueAt: null };
+  return task.readyAt > now
+    ? { queue: null, rank, dueAt: task.readyAt }
+    : { queue: 'work', rank, dueAt: null };
 }
 
 /** A new lease on a task, with the next token. No lease lasts beyond `maxAttemptSeconds`. */
-export function leaseFor(task: Task, agentId: string, kind: ClaimPurpose, seconds: number, now: number, maxSeconds: number): Lease {
+export function leaseFor(
+  task: Task,
+  agentId: string,
+  kind: ClaimPurpose,
+  seconds: number,
+  now: number,
+  maxSeconds: number,
+): Lease {
   const lasts = Math.min(seconds, maxSeconds);
-  return { kind, agentId, token: task.leaseToken + 1, seconds, startedAt: now, expiresAt: now + lasts * 1000 };
+  return {
+    kind,
+    agentId,
+    token: task.leaseToken + 1,
+    seconds,
+    startedAt: now,
+    expiresAt: now + lasts * 1000,
+  };
 }
 
 /** The lease after a sign of life, still within the longest time an attempt or review may take. */
@@ -39,7 +59,12 @@ export function extended(lease: Lease, now: number, maxSeconds: number): Lease {
 export function stopWork(draft: Draft, task: Task): Task {
   const { lease } = task;
   if (lease?.kind === 'work') {
-    draft.attempts.push({ taskId: task.id, number: task.attempt, outcome: 'stopped', endedAt: draft.context.now });
+    draft.attempts.push({
+      taskId: task.id,
+      number: task.attempt,
+      outcome: 'stopped',
+      endedAt: draft.context.now,
+    });
     return withLast({ ...task, lease: null, claimedBy: null }, { outcome: 'stopped' });
   }
   return { ...task, lease: null, claimedBy: null };
@@ -65,7 +90,10 @@ export function returned(task: Task, now: number, delaySeconds = 0): Task {
 /** The task with one more counted error. */
 export function countedError(task: Task): Task {
   const { counters } = task;
-  return { ...task, counters: { ...counters, errorCount: counters.errorCount + 1, errorTotal: counters.errorTotal + 1 } };
+  return {
+    ...task,
+    counters: { ...counters, errorCount: counters.errorCount + 1, errorTotal: counters.errorTotal + 1 },
+  };
 }
 
 /** The sum of two usage reports. */

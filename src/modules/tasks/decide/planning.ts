@@ -4,7 +4,7 @@ import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { openTaskLayers } from '../../guard/evaluate.js';
 import type { Trip } from '../../guard/types.js';
 import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
-import type { Run } from '../../runs/types.js';
+import { newRun } from '../../runs/decide.js';
 import type { CommandOf, Counters, NewTask, PlannedRun, Task, TaskEdit, TaskMemory } from '../types.js';
 import { blockDependants, cycleRefusal, missingDependency, standIns, waitFor } from './dependencies.js';
 import type { Draft } from './draft.js';
@@ -59,38 +59,15 @@ function createRun(draft: Draft, planned: PlannedRun): void {
   draft.emitOfRun('run.created', run, { data: { name: run.name, limits: ownLimitsToWire(run.limits) } });
 }
 
-/** A run as it begins. */
-export function newRun(planned: PlannedRun & { readonly isDefault?: boolean }, projectId: string, now: number): Run {
-  return {
-    id: planned.id,
-    projectId,
-    name: planned.name,
-    isDefault: planned.isDefault ?? false,
-    state: 'open',
-    iterationMode: planned.iterationMode,
-    iterations: 0,
-    limits: planned.limits,
-    tokensUsed: 0,
-    costMicros: 0,
-    deadlineAt: planned.deadlineAt,
-    openTripId: null,
-    tripCount: 0,
-    recoverCount: 0,
-    taskCounts: {},
-    memory: { warned: [], trip: null, refused: [], changedSinceTrip: false },
-    version: 1,
-    createdAt: now,
-    updatedAt: now,
-    closedAt: null,
-  };
-}
-
 /** Tasks of a plan so that each comes after those of the plan it depends on; null when they form a circle. */
 function inDependencyOrder(tasks: readonly NewTask[]): NewTask[] | null {
   const byId = new Map(tasks.map((task) => [task.id, task]));
-  const waiting = new Map(tasks.map((task) => [task.id, new Set(task.dependsOn.filter((id) => byId.has(id)))]));
+  const waiting = new Map(
+    tasks.map((task) => [task.id, new Set(task.dependsOn.filter((id) => byId.has(id)))]),
+  );
   const unlocks = new Map<string, string[]>();
-  for (const [id, needs] of waiting) for (const need of needs) unlocks.set(need, [...(unlocks.get(need) ?? []), id]);
+  for (const [id, needs] of waiting)
+    for (const need of needs) unlocks.set(need, [...(unlocks.get(need) ?? []), id]);
   const ready = tasks.filter((task) => waiting.get(task.id)?.size === 0);
   const ordered: NewTask[] = [];
   for (let task = ready.shift(); task !== undefined; task = ready.shift()) {
@@ -111,7 +88,8 @@ function createOne(draft: Draft, planned: NewTask, planRunId: string | null): Re
   const run = draft.runs.get(runId) ?? view.run(runId);
   if (run === null) return missingRun(runId);
   if (run.state === 'closed') return refusal.runClosed(run);
-  if (planned.parentId !== null && draft.task(planned.parentId) === null) return refusal.notFound(planned.parentId);
+  if (planned.parentId !== null && draft.task(planned.parentId) === null)
+    return refusal.notFound(planned.parentId);
   const dependencies = standIns(draft, planned.dependsOn);
   if ('missing' in dependencies) return missingDependency(dependencies.missing);
   const holder = holderOfDedupeKey(draft, planned.dedupeKey);
@@ -151,7 +129,7 @@ function createOne(draft: Draft, planned: NewTask, planRunId: string | null): Re
     updatedAt: now,
     finishedAt: null,
   };
-  const created = draft.put(fresh);
+  const created = draft.add(fresh);
   if (planned.supersedes !== null) {
     const refused = supersede(draft, planned.supersedes, created);
     if (refused !== null) return refused;
@@ -161,9 +139,20 @@ function createOne(draft: Draft, planned: NewTask, planRunId: string | null): Re
   const blocked =
     cancelled === undefined
       ? null
-      : { kind: 'dependency' as const, reason: `it depends on ${toWire('task', cancelled.id)}, which was cancelled` };
-  draft.put({ ...draft.taskOf(created.id), unmet, state: blocked === null ? 'pending' : 'blocked', block: blocked });
-  draft.emit('task.created', created.id, { to: blocked === null ? 'pending' : 'blocked', data: createdFacts(draft.taskOf(created.id)) });
+      : {
+          kind: 'dependency' as const,
+          reason: `it depends on ${toWire('task', cancelled.id)}, which was cancelled`,
+        };
+  draft.put({
+    ...draft.taskOf(created.id),
+    unmet,
+    state: blocked === null ? 'pending' : 'blocked',
+    block: blocked,
+  });
+  draft.emit('task.created', created.id, {
+    to: blocked === null ? 'pending' : 'blocked',
+    data: createdFacts(draft.taskOf(created.id)),
+  });
   settle(draft, created.id);
   return null;
 }
@@ -218,7 +207,13 @@ function supersede(draft: Draft, oldId: string, created: Task): Refusal | null {
   const operator = draft.context.actor.roles.includes('operator');
   const { counters } = old;
   if (!operator && mustEscalate(draft, old)) return refusal.escalationRequired(old);
-  if (!operator && trip !== null && counters.unblockCount > 0 && !old.memory.changedSinceTrip && sameWork(old, created)) {
+  if (
+    !operator &&
+    trip !== null &&
+    counters.unblockCount > 0 &&
+    !old.memory.changedSinceTrip &&
+    sameWork(old, created)
+  ) {
     return nothingChanged();
   }
   const carried: Counters = {
@@ -239,7 +234,8 @@ function supersede(draft: Draft, oldId: string, created: Task): Refusal | null {
   });
   const over = openTaskLayers(readGuard(draft, next));
   if (trip !== null && over.length > 0) return stillOverLimit(over.map(layerToWire));
-  for (const dependant of draft.context.view.dependants(old.id)) draft.edges.push({ taskId: dependant.id, dependsOnId: created.id });
+  for (const dependant of draft.context.view.dependants(old.id))
+    draft.edges.push({ taskId: dependant.id, dependsOnId: created.id });
   draft.put({ ...draft.taskOf(old.id), supersededBy: created.id });
   const reason = `superseded by ${toWire('task', created.id)}`;
   if (isTerminal(old.state)) return null;
@@ -251,11 +247,18 @@ function supersede(draft: Draft, oldId: string, created: Task): Refusal | null {
 export function mustEscalate(draft: Draft, task: Task): boolean {
   const { trip, blockedByOperator } = task.memory;
   if (task.state === 'blocked' && blockedByOperator) return true;
-  return trip !== null && (trip.severity === 'HIGH' || task.counters.unblockCount >= draft.limitsOf(task).maxUnblocks);
+  return (
+    trip !== null &&
+    (trip.severity === 'HIGH' || task.counters.unblockCount >= draft.limitsOf(task).maxUnblocks)
+  );
 }
 
 function sameWork(a: Task, b: Task): boolean {
-  return a.description === b.description && sameList(a.acceptance, b.acceptance) && JSON.stringify(a.limits) === JSON.stringify(b.limits);
+  return (
+    a.description === b.description &&
+    sameList(a.acceptance, b.acceptance) &&
+    JSON.stringify(a.limits) === JSON.stringify(b.limits)
+  );
 }
 
 function sameList(a: readonly string[], b: readonly string[]): boolean {
@@ -265,14 +268,16 @@ function sameList(a: readonly string[], b: readonly string[]): boolean {
 export function nothingChanged(): Refusal {
   return {
     code: 'nothing_changed',
-    detail: 'This task was already unblocked once and nothing about it has changed since it tripped, so it would trip again. Change its description, acceptance, limits, dependencies or agent, in this call or with a PATCH.',
+    detail:
+      'This task was already unblocked once and nothing about it has changed since it tripped, so it would trip again. Change its description, acceptance, limits, dependencies or agent, in this call or with a PATCH.',
   };
 }
 
 export function stillOverLimit(layers: readonly JsonObject[]): Refusal {
   return {
     code: 'still_over_limit',
-    detail: 'The task would still be over a limit. Raise that limit in changes.limits, or for tokens send reset_tokens: true.',
+    detail:
+      'The task would still be over a limit. Raise that limit in changes.limits, or for tokens send reset_tokens: true.',
     facts: { layers: [...layers] },
   };
 }
@@ -286,7 +291,7 @@ export function update(draft: Draft, command: CommandOf<'update'>): Result<null>
       ok: false,
       refusal: {
         code: 'forbidden_role',
-        detail: 'A task\'s limits are changed by an operator, or by a planner in the form of an unblock.',
+        detail: "A task's limits are changed by an operator, or by a planner in the form of an unblock.",
         facts: { required_roles: ['operator'] },
       },
     };
@@ -296,9 +301,14 @@ export function update(draft: Draft, command: CommandOf<'update'>): Result<null>
   if (!edited.ok) return edited;
   const changed = changedFields(task, edited.value);
   if (changed.length === 0) return ok(null);
-  const weighty = changed.some((field) => field !== 'priority' && field !== 'labels' && field !== 'not_before');
+  const weighty = changed.some(
+    (field) => field !== 'priority' && field !== 'labels' && field !== 'not_before',
+  );
   const { memory } = edited.value;
-  draft.put({ ...edited.value, memory: { ...memory, changedSinceTrip: memory.changedSinceTrip || (memory.trip !== null && weighty) } });
+  draft.put({
+    ...edited.value,
+    memory: { ...memory, changedSinceTrip: memory.changedSinceTrip || (memory.trip !== null && weighty) },
+  });
   draft.emit('task.updated', task.id, { from: task.state, to: task.state, data: { changed } });
   settle(draft, task.id);
   return ok(null);
@@ -316,15 +326,24 @@ export function applyEdit(draft: Draft, task: Task, edit: TaskEdit): Result<Task
     labels: edit.labels ?? task.labels,
     limits: edit.limits === undefined ? task.limits : { ...task.limits, ...edit.limits },
   };
-  if (edit.notBefore !== undefined) next = { ...next, notBefore: edit.notBefore, readyAt: Math.max(now, edit.notBefore ?? now) };
+  if (edit.notBefore !== undefined)
+    next = { ...next, notBefore: edit.notBefore, readyAt: Math.max(now, edit.notBefore ?? now) };
   if (edit.dependsOn !== undefined) {
     const dependsOn = [...new Set(edit.dependsOn)];
     const dependencies = standIns(draft, dependsOn);
     if ('missing' in dependencies) return { ok: false, refusal: missingDependency(dependencies.missing) };
-    const circular = dependencies.tasks.filter((dependency) => dependency.id === task.id || view.reaches(dependency.id, task.id));
-    if (circular.length > 0) return { ok: false, refusal: cycleRefusal(circular.map(({ id }) => toWire('task', id))) };
+    const circular = dependencies.tasks.filter(
+      (dependency) => dependency.id === task.id || view.reaches(dependency.id, task.id),
+    );
+    if (circular.length > 0)
+      return { ok: false, refusal: cycleRefusal(circular.map(({ id }) => toWire('task', id))) };
     dropEdges(draft, task);
-    next = { ...next, dependsOn, unmet: waitFor(draft, task.id, dependencies.tasks), readyAt: Math.max(now, next.readyAt) };
+    next = {
+      ...next,
+      dependsOn,
+      unmet: waitFor(draft, task.id, dependencies.tasks),
+      readyAt: Math.max(now, next.readyAt),
+    };
   }
   return ok(next);
 }
@@ -332,7 +351,8 @@ export function applyEdit(draft: Draft, task: Task, edit: TaskEdit): Result<Task
 function dropEdges(draft: Draft, task: Task): void {
   const known = standIns(draft, task.dependsOn);
   if ('missing' in known) return;
-  for (const dependency of known.tasks) draft.droppedEdges.push({ taskId: task.id, dependsOnId: dependency.id });
+  for (const dependency of known.tasks)
+    draft.droppedEdges.push({ taskId: task.id, dependsOnId: dependency.id });
 }
 
 /** The wire names of what an edit really changed. */
@@ -364,7 +384,12 @@ export function block(draft: Draft, command: CommandOf<'block'>): Result<null> {
     block: { kind: command.kind, reason: command.reason },
     memory: { ...stopped.memory, blockedByOperator: actor.roles.includes('operator') },
   });
-  draft.emit('task.blocked', task.id, { from: task.state, to: 'blocked', reason: command.reason, data: { kind: command.kind } });
+  draft.emit('task.blocked', task.id, {
+    from: task.state,
+    to: 'blocked',
+    reason: command.reason,
+    data: { kind: command.kind },
+  });
   return ok(null);
 }
 
@@ -388,7 +413,8 @@ export function cancel(draft: Draft, command: CommandOf<'cancel'>): Result<null>
 function end(draft: Draft, task: Task, reason: string): void {
   const { now, actor } = draft.context;
   draft.putQuietly(stopWork(draft, task));
-  if (task.memory.trip !== null) closeTrip(draft, task.memory.trip, task.id, { strategy: 'terminate', reason });
+  if (task.memory.trip !== null)
+    closeTrip(draft, task.memory.trip, task.id, { strategy: 'terminate', reason });
   const stopped = draft.taskOf(task.id);
   draft.put({
     ...stopped,
@@ -397,7 +423,12 @@ function end(draft: Draft, task: Task, reason: string): void {
     finishedAt: now,
     memory: { ...stopped.memory, trip: null, blockedByOperator: false },
   });
-  draft.emit('task.cancelled', task.id, { from: task.state, to: 'cancelled', reason, data: { by: actor.name } });
+  draft.emit('task.cancelled', task.id, {
+    from: task.state,
+    to: 'cancelled',
+    reason,
+    data: { by: actor.name },
+  });
 }
 
 /** Closes a trip and says how it ended. */
@@ -405,7 +436,8 @@ export function closeTrip(
   draft: Draft,
   trip: Trip,
   taskId: string,
-  how: Pick<NonNullable<Trip['resolution']>, 'strategy' | 'reason'> & Partial<NonNullable<Trip['resolution']>>,
+  how: Pick<NonNullable<Trip['resolution']>, 'strategy' | 'reason'> &
+    Partial<NonNullable<Trip['resolution']>>,
 ): void {
   const { now, actor } = draft.context;
   const role = actor.roles.includes('operator') ? 'operator' : actor.agentId === null ? 'server' : 'planner';
@@ -414,6 +446,11 @@ export function closeTrip(
   draft.trips.set(closed.id, closed);
   draft.emit('trip.resolved', taskId, {
     reason: how.reason,
-    data: { ...tripFacts(closed), strategy: resolution.strategy, assessment: resolution.assessment, changes: resolution.changes },
+    data: {
+      ...tripFacts(closed),
+      strategy: resolution.strategy,
+      assessment: resolution.assessment,
+      changes: resolution.changes,
+    },
   });
 }

@@ -22,7 +22,8 @@ export function roleRefusal(context: Context, command: Command): Refusal | null 
   const { actor } = context;
   if (by.includes('server')) return actor.agentId === null ? null : forbidden(['operator']);
   if (actor.agentId === null || by.includes('holder')) return null;
-  const roles = claimRoles(command) ?? by.filter((role): role is Role => role !== 'holder' && role !== 'server');
+  const roles =
+    claimRoles(command) ?? by.filter((role): role is Role => role !== 'holder' && role !== 'server');
   return roleFor(actor, roles) === null ? forbidden(roles) : null;
 }
 
@@ -50,7 +51,8 @@ export function notFound(taskId: string): Refusal {
 export function selfReview(task: Task): Refusal {
   return {
     code: 'self_review',
-    detail: 'An agent that worked on any attempt of a task may not judge it. Leave the verdict to another reviewer, or to an operator who has not worked on it.',
+    detail:
+      'An agent that worked on any attempt of a task may not judge it. Leave the verdict to another reviewer, or to an operator who has not worked on it.',
     nextActions: [onTask('approve_task', task, 'reviewer'), onTask('rework_task', task, 'reviewer')],
   };
 }
@@ -81,7 +83,10 @@ export function alreadyClaimed(draft: Draft, task: Task): Refusal {
   const { lease } = task;
   const { now, view } = draft.context;
   const left = lease === null ? 0 : Math.max(0, Math.ceil((lease.expiresAt - now) / 1000));
-  const holder = lease === null ? null : { agent_id: toWire('agent', lease.agentId), name: view.agent(lease.agentId)?.name ?? null };
+  const holder =
+    lease === null
+      ? null
+      : { agent_id: toWire('agent', lease.agentId), name: view.agent(lease.agentId)?.name ?? null };
   return {
     code: 'already_claimed',
     detail: `${holder?.name ?? 'Another agent'} holds this task for ${left} more seconds. Claim the next task instead of waiting for this one.`,
@@ -148,7 +153,8 @@ export function invalidTransition(task: Task, command: CommandType): Refusal {
 export function leaseLost(task: Task): Refusal {
   return {
     code: 'lease_lost',
-    detail: 'This lease token no longer holds the task: the lease ran out, was given back, or the task went on without it. What you sent was kept as evidence if it was a result. Stop working on it and claim the next task.',
+    detail:
+      'This lease token no longer holds the task: the lease ran out, was given back, or the task went on without it. What you sent was kept as evidence if it was a result. Stop working on it and claim the next task.',
     retryable: false,
     facts: { state: task.state, attempt: task.attempt },
     nextActions: [{ call: 'claim_next_task' }],
@@ -221,7 +227,8 @@ export function staleVersion(task: Task): Refusal {
 export function escalationRequired(task: Task): Refusal {
   return {
     code: 'escalation_required',
-    detail: 'This block is for an operator: its trip is of HIGH severity, its unblocks are used up, or an operator set it. A planner cannot lift it.',
+    detail:
+      'This block is for an operator: its trip is of HIGH severity, its unblocks are used up, or an operator set it. A planner cannot lift it.',
     retryable: false,
     facts: { unblock_count: task.counters.unblockCount, ...tripOf(task) },
     nextActions: [onTask('unblock_task', task, 'operator')],

@@ -13,7 +13,8 @@ import { settle } from './settle.js';
 function verdictRefusal(draft: Draft, task: Task, command: CommandOf<'approve' | 'rework'>): Refusal | null {
   const { actor } = draft.context;
   if (actor.agentId !== null && task.memory.workers.includes(actor.agentId)) return refusal.selfReview(task);
-  if (command.attempt !== null && command.attempt !== task.attempt) return refusal.staleAttempt(task, command.attempt);
+  if (command.attempt !== null && command.attempt !== task.attempt)
+    return refusal.staleAttempt(task, command.attempt);
   if (task.memory.last?.judged === true) return refusal.verdictRecorded(task);
   const { lease } = task;
   if (lease?.kind === 'review' && lease.agentId !== actor.agentId) return refusal.alreadyClaimed(draft, task);
@@ -41,7 +42,12 @@ export function approve(draft: Draft, command: CommandOf<'approve'>): Result<nul
   const verdict = verdictBy(draft, task, { approved: true, reason: command.note, class: null, findings: [] });
   draft.attempts.push({ taskId: task.id, number: task.attempt, verdict });
   draft.put({ ...judged(task, verdict), state: 'done', lease: null, claimedBy: null, finishedAt: now });
-  draft.emit('task.approved', task.id, { from: 'in_review', to: 'done', reason: command.note, data: { attempt: task.attempt } });
+  draft.emit('task.approved', task.id, {
+    from: 'in_review',
+    to: 'done',
+    reason: command.note,
+    data: { attempt: task.attempt },
+  });
   progress(draft, task);
   settle(draft, task.id);
   resolveDependants(draft, task.id);
@@ -55,7 +61,12 @@ export function rework(draft: Draft, command: CommandOf<'rework'>): Result<null>
   if (refused !== null) return { ok: false, refusal: refused };
   if (command.class === 'infrastructure') return reviewFailed(draft, task, command.reason);
   const { now } = draft.context;
-  const verdict = verdictBy(draft, task, { approved: false, reason: command.reason, class: command.class, findings: command.findings });
+  const verdict = verdictBy(draft, task, {
+    approved: false,
+    reason: command.reason,
+    class: command.class,
+    findings: command.findings,
+  });
   draft.attempts.push({ taskId: task.id, number: task.attempt, verdict });
   const { counters } = task;
   const next = judged(task, verdict);
@@ -68,7 +79,11 @@ export function rework(draft: Draft, command: CommandOf<'rework'>): Result<null>
     claimedBy: null,
     readyAt: now,
     counters: { ...counters, reworkCount: counters.reworkCount + 1, reworkTotal: counters.reworkTotal + 1 },
-    memory: { ...next.memory, sentBack: executor === undefined ? sentBack : { ...sentBack, [executor]: (sentBack[executor] ?? 0) + 1 } },
+    memory: {
+      ...next.memory,
+      sentBack:
+        executor === undefined ? sentBack : { ...sentBack, [executor]: (sentBack[executor] ?? 0) + 1 },
+    },
   });
   draft.emit('task.rework_requested', task.id, {
     from: 'in_review',
@@ -88,12 +103,21 @@ export function rework(draft: Draft, command: CommandOf<'rework'>): Result<null>
 function reviewFailed(draft: Draft, task: Task, reason: string): Result<null> {
   const { counters } = task;
   draft.put({ ...task, lease: null, counters: { ...counters, reviewFailures: counters.reviewFailures + 1 } });
-  draft.emit('task.review_failed', task.id, { from: 'in_review', to: 'in_review', reason, data: { attempt: task.attempt } });
+  draft.emit('task.review_failed', task.id, {
+    from: 'in_review',
+    to: 'in_review',
+    reason,
+    data: { attempt: task.attempt },
+  });
   settle(draft, task.id);
   return ok(null);
 }
 
-function verdictBy(draft: Draft, task: Task, word: Pick<Verdict, 'approved' | 'reason' | 'class' | 'findings'>): Verdict {
+function verdictBy(
+  draft: Draft,
+  task: Task,
+  word: Pick<Verdict, 'approved' | 'reason' | 'class' | 'findings'>,
+): Verdict {
   const { actor, now } = draft.context;
   if (actor.agentId === null) throw new Error('the server judges nothing');
   return { attempt: task.attempt, by: actor.agentId, at: now, ...word };

@@ -1,7 +1,10 @@
+import { toWire } from '../../../kernel/ids.js';
+import type { JsonObject } from '../../../kernel/json.js';
 import {
   actionFor,
   crossings,
   evaluate,
+  type GuardInput,
   graver,
   isRunLayer,
   isTaskLayer,
@@ -10,23 +13,32 @@ import {
   overPercent,
   severityOf,
 } from '../../guard/evaluate.js';
-import type { LayerReading, Trip, Verdict } from '../../guard/types.js';
-import { toWire } from '../../../kernel/ids.js';
-import type { JsonObject } from '../../../kernel/json.js';
+import type { LayerReading, RunLimits, TaskLimits, Trip, Verdict } from '../../guard/types.js';
+import { inUnits, layerToWire } from '../../guard/wire.js';
 import type { Run } from '../../runs/types.js';
 import type { Task } from '../types.js';
 import type { Draft } from './draft.js';
 import { isTerminal, stopWork } from './machine.js';
-import { inUnits, layerToWire } from '../../guard/wire.js';
 
 /** The guard's reading of a task and its run as the draft has them now. */
 export function readGuard(draft: Draft, task: Task): Verdict {
   const run = draft.runOf(task);
-  return evaluate({
-    task: { counters: guardCounters(task), limits: draft.limitsOf(task) },
-    run: { counters: run, limits: draft.runLimitsOf(run), startedAt: run.createdAt },
-    now: draft.context.now,
-  });
+  return evaluate(guardInputOf(task, draft.limitsOf(task), run, draft.runLimitsOf(run), draft.context.now));
+}
+
+/** What the guard reads of a task and its run. */
+export function guardInputOf(
+  task: Task,
+  limits: TaskLimits,
+  run: Run,
+  runLimits: RunLimits,
+  now: number,
+): GuardInput {
+  return {
+    task: { counters: guardCounters(task), limits },
+    run: { counters: run, limits: runLimits, startedAt: run.createdAt },
+    now,
+  };
 }
 
 /** The attempt layer reads the attempt under way, or the one that would start next: a 21st start is what must not happen. */
@@ -45,7 +57,8 @@ export function settle(draft: Draft, taskId: string): Verdict {
   const open = openTaskLayers(verdict);
   const task = draft.taskOf(taskId);
   if (task.memory.trip !== null) escalate(draft, task, verdict);
-  else if (open[0] !== undefined && !isTerminal(task.state) && task.state !== 'blocked') trip(draft, task, open[0], verdict);
+  else if (open[0] !== undefined && !isTerminal(task.state) && task.state !== 'blocked')
+    trip(draft, task, open[0], verdict);
   settleRun(draft, draft.runOf(task), verdict);
   return verdict;
 }
@@ -62,8 +75,6 @@ function warn(draft: Draft, taskId: string, verdict: Verdict): void {
     draft.emit('guard.warned', taskId, { data: layerToWire(layer) });
   }
 }
-
-
 
 /** Opens a task's trip and blocks the task. `grave` makes it HIGH whatever the value. */
 export function trip(draft: Draft, task: Task, layer: LayerReading, verdict: Verdict, grave = false): Trip {

@@ -1,6 +1,6 @@
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
-import type { Verdict as GuardVerdict } from '../../guard/types.js';
 import { openTaskLayers } from '../../guard/evaluate.js';
+import type { Verdict as GuardVerdict } from '../../guard/types.js';
 import {
   type ClaimPurpose,
   type CommandOf,
@@ -88,7 +88,8 @@ function startRefusal(draft: Draft, task: Task, purpose: ClaimPurpose): Refusal 
   if (run.state === 'closed') return refusal.runClosed(run);
   if (task.unmet > 0) return refusal.dependencyUnmet(draft, task);
   const { excluded, assigned } = task.memory;
-  if (excluded.includes(agentId) || (assigned !== null && assigned !== agentId)) return refusal.excludedAgent(task);
+  if (excluded.includes(agentId) || (assigned !== null && assigned !== agentId))
+    return refusal.excludedAgent(task);
   return task.readyAt > now ? refusal.notYetDue(task) : null;
 }
 
@@ -129,7 +130,11 @@ function start(draft: Draft, task: Task, purpose: ClaimPurpose, seconds: number)
   const lease = leaseFor(task, actor.agentId, purpose, seconds, now, draft.limitsOf(task).maxAttemptSeconds);
   if (purpose === 'review') {
     draft.putQuietly({ ...task, lease, leaseToken: lease.token });
-    draft.emit('task.review_claimed', task.id, { from: 'in_review', to: 'in_review', data: leaseFacts(task.attempt, lease) });
+    draft.emit('task.review_claimed', task.id, {
+      from: 'in_review',
+      to: 'in_review',
+      data: leaseFacts(task.attempt, lease),
+    });
     return { taskId: task.id, lease, guard: readGuard(draft, draft.taskOf(task.id)) };
   }
   const number = task.attempt + 1;
@@ -168,7 +173,11 @@ function start(draft: Draft, task: Task, purpose: ClaimPurpose, seconds: number)
   });
   const run = draft.runOf(task);
   draft.countOnRun({ ...run, iterations: run.iterations + 1 });
-  draft.emit('task.claimed', task.id, { from: task.state, to: 'in_progress', data: leaseFacts(number, lease) });
+  draft.emit('task.claimed', task.id, {
+    from: task.state,
+    to: 'in_progress',
+    data: leaseFacts(number, lease),
+  });
   return { taskId: task.id, lease, guard: settle(draft, task.id) };
 }
 

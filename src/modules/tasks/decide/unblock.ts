@@ -7,7 +7,14 @@ import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
 import type { CommandOf, Task, UnblockChanges } from '../types.js';
 import { standIns } from './dependencies.js';
 import type { Draft } from './draft.js';
-import { applyEdit, changedFields, closeTrip, mustEscalate, nothingChanged, stillOverLimit } from './planning.js';
+import {
+  applyEdit,
+  changedFields,
+  closeTrip,
+  mustEscalate,
+  nothingChanged,
+  stillOverLimit,
+} from './planning.js';
 import * as refusal from './refusals.js';
 import { readGuard, settle } from './settle.js';
 
@@ -20,7 +27,8 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<nul
   const operator = draft.context.actor.roles.includes('operator');
   if (task.state !== 'blocked') return { ok: false, refusal: refusal.invalidTransition(task, 'unblock') };
   if (!operator && mustEscalate(draft, task)) return { ok: false, refusal: refusal.escalationRequired(task) };
-  if (!operator && command.changes.limits?.maxUnblocks !== undefined) return { ok: false, refusal: operatorsLimit() };
+  if (!operator && command.changes.limits?.maxUnblocks !== undefined)
+    return { ok: false, refusal: operatorsLimit() };
   if (command.to === 'in_review' && (task.memory.last?.hasResult !== true || task.memory.last.judged)) {
     return { ok: false, refusal: nothingToReview(task) };
   }
@@ -29,7 +37,13 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<nul
   const fields = [...changedFields(task, changed.value), ...handsChanged(task, command.changes)];
   const { trip } = task.memory;
   // An operator is the person that a cron planner escalates to: asking it to change something would leave nobody to say "go on".
-  if (trip !== null && !operator && task.counters.unblockCount > 0 && !task.memory.changedSinceTrip && fields.length === 0) {
+  if (
+    trip !== null &&
+    !operator &&
+    task.counters.unblockCount > 0 &&
+    !task.memory.changedSinceTrip &&
+    fields.length === 0
+  ) {
     return { ok: false, refusal: nothingChanged() };
   }
   const lifted = lift(draft, changed.value, command, trip !== null);
@@ -39,7 +53,12 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<nul
   const changes = changesToWire(command);
   if (trip !== null) {
     const strategy = fields.length > 0 || task.memory.changedSinceTrip ? 'adjust' : 'reset';
-    closeTrip(draft, trip, task.id, { strategy, reason: command.reason, assessment: command.assessment, changes });
+    closeTrip(draft, trip, task.id, {
+      strategy,
+      reason: command.reason,
+      assessment: command.assessment,
+      changes,
+    });
   }
   draft.emit('task.unblocked', task.id, {
     from: 'blocked',
@@ -75,16 +94,25 @@ function lift(draft: Draft, task: Task, command: CommandOf<'unblock'>, afterTrip
       attemptsSinceUnblock: 0,
       unblockCount: counters.unblockCount + 1,
     },
-    memory: { ...lifted.memory, sentBack: {}, fatalBy: [], refused: [], warned: stillWarned(draft, task, command) },
+    memory: {
+      ...lifted.memory,
+      sentBack: {},
+      fatalBy: [],
+      refused: [],
+      warned: stillWarned(draft, task, command),
+    },
   };
 }
 
 /** A warning is armed again when its counter starts again or its limit rises. */
 function stillWarned(draft: Draft, task: Task, command: CommandOf<'unblock'>): Task['memory']['warned'] {
   const before = draft.context.view.task(task.id);
-  const raised = (name: keyof TaskLimits) => before !== null && draft.limitsOf(before)[name] !== draft.limitsOf(task)[name];
+  const raised = (name: keyof TaskLimits) =>
+    before !== null && draft.limitsOf(before)[name] !== draft.limitsOf(task)[name];
   return task.memory.warned.filter(
-    (kind) => (kind === 'token' && !command.resetTokens && !raised('maxTokens')) || (kind === 'cost' && !raised('maxCostMicros')),
+    (kind) =>
+      (kind === 'token' && !command.resetTokens && !raised('maxTokens')) ||
+      (kind === 'cost' && !raised('maxCostMicros')),
   );
 }
 
@@ -102,7 +130,8 @@ function withoutCancelled(draft: Draft, task: Task): Task {
 function withChanges(draft: Draft, task: Task, changes: UnblockChanges): Result<Task> {
   const { excludedAgentId, assignedAgentId, ...edit } = changes;
   for (const id of [excludedAgentId, assignedAgentId]) {
-    if (id !== undefined && draft.context.view.agent(id) === null) return { ok: false, refusal: missingAgent(id) };
+    if (id !== undefined && draft.context.view.agent(id) === null)
+      return { ok: false, refusal: missingAgent(id) };
   }
   const edited = applyEdit(draft, task, edit);
   if (!edited.ok) return edited;
@@ -112,7 +141,10 @@ function withChanges(draft: Draft, task: Task, changes: UnblockChanges): Result<
     ...edited.value,
     memory: {
       ...memory,
-      excluded: excludedAgentId === undefined || excluded.includes(excludedAgentId) ? excluded : [...excluded, excludedAgentId],
+      excluded:
+        excludedAgentId === undefined || excluded.includes(excludedAgentId)
+          ? excluded
+          : [...excluded, excludedAgentId],
       assigned: assignedAgentId ?? (memory.assigned === excludedAgentId ? null : memory.assigned),
     },
   });
@@ -121,8 +153,10 @@ function withChanges(draft: Draft, task: Task, changes: UnblockChanges): Result<
 function handsChanged(task: Task, changes: UnblockChanges): string[] {
   const { excluded, assigned } = task.memory;
   const fields: string[] = [];
-  if (changes.excludedAgentId !== undefined && !excluded.includes(changes.excludedAgentId)) fields.push('excluded_agent_id');
-  if (changes.assignedAgentId !== undefined && changes.assignedAgentId !== assigned) fields.push('assigned_agent_id');
+  if (changes.excludedAgentId !== undefined && !excluded.includes(changes.excludedAgentId))
+    fields.push('excluded_agent_id');
+  if (changes.assignedAgentId !== undefined && changes.assignedAgentId !== assigned)
+    fields.push('assigned_agent_id');
   return fields;
 }
 
@@ -132,9 +166,15 @@ function changesToWire(command: CommandOf<'unblock'>): JsonObject {
     ...(changes.description === undefined ? {} : { description: changes.description }),
     ...(changes.acceptance === undefined ? {} : { acceptance: [...changes.acceptance] }),
     ...(changes.limits === undefined ? {} : { limits: ownLimitsToWire(changes.limits) }),
-    ...(changes.dependsOn === undefined ? {} : { depends_on: changes.dependsOn.map((id) => toWire('task', id)) }),
-    ...(changes.excludedAgentId === undefined ? {} : { excluded_agent_id: toWire('agent', changes.excludedAgentId) }),
-    ...(changes.assignedAgentId === undefined ? {} : { assigned_agent_id: toWire('agent', changes.assignedAgentId) }),
+    ...(changes.dependsOn === undefined
+      ? {}
+      : { depends_on: changes.dependsOn.map((id) => toWire('task', id)) }),
+    ...(changes.excludedAgentId === undefined
+      ? {}
+      : { excluded_agent_id: toWire('agent', changes.excludedAgentId) }),
+    ...(changes.assignedAgentId === undefined
+      ? {}
+      : { assigned_agent_id: toWire('agent', changes.assignedAgentId) }),
     ...(command.resetTokens ? { reset_tokens: true } : {}),
   };
 }
@@ -150,10 +190,14 @@ function operatorsLimit(): Refusal {
 function nothingToReview(task: Task): Refusal {
   return {
     ...refusal.invalidTransition(task, 'unblock'),
-    detail: 'The task can go straight to review only when its last attempt has a result and no verdict. Unblock it to pending.',
+    detail:
+      'The task can go straight to review only when its last attempt has a result and no verdict. Unblock it to pending.',
   };
 }
 
 function missingAgent(id: string): Refusal {
-  return { code: 'not_found', detail: `There is no agent ${toWire('agent', id)} in this project. List them with GET /v1/agents.` };
+  return {
+    code: 'not_found',
+    detail: `There is no agent ${toWire('agent', id)} in this project. List them with GET /v1/agents.`,
+  };
 }

@@ -1,5 +1,5 @@
-import { type Result, ok } from '../../../kernel/refusal.js';
 import type { JsonObject } from '../../../kernel/json.js';
+import { ok, type Result } from '../../../kernel/refusal.js';
 import { toUsd } from '../../guard/wire.js';
 import type { Attempt, CommandOf, Task, Usage } from '../types.js';
 import type { Draft } from './draft.js';
@@ -67,7 +67,11 @@ export function reportUsage(draft: Draft, command: CommandOf<'report_usage'>): R
   const { usage } = command;
   const agentId = draft.context.actor.agentId;
   const { last } = task.memory;
-  if (task.lease?.kind === 'review' && task.lease.agentId === agentId && task.lease.token === command.leaseToken) {
+  if (
+    task.lease?.kind === 'review' &&
+    task.lease.agentId === agentId &&
+    task.lease.token === command.leaseToken
+  ) {
     addToTask(draft, task, usage);
     return recorded(draft, task, usage, { attempt: task.attempt, review: true });
   }
@@ -82,7 +86,11 @@ export function reportUsage(draft: Draft, command: CommandOf<'report_usage'>): R
 }
 
 function recorded(draft: Draft, task: Task, usage: Usage, about: JsonObject): Result<null> {
-  draft.emit('task.usage_reported', task.id, { from: task.state, to: task.state, data: { ...about, usage: usageFacts(usage) } });
+  draft.emit('task.usage_reported', task.id, {
+    from: task.state,
+    to: task.state,
+    data: { ...about, usage: usageFacts(usage) },
+  });
   settle(draft, task.id);
   return ok(null);
 }

@@ -1,5 +1,5 @@
-import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import type { Json } from '../../../kernel/json.js';
+import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { readLayer } from '../../guard/evaluate.js';
 import { fingerprintOf } from '../../guard/fingerprint.js';
 import type { AttemptError, CommandOf, Lease, Task } from '../types.js';
@@ -18,14 +18,19 @@ export interface Directive {
 }
 
 /** Which hand a fenced command comes from: the lease's holder, the holder that was stopped under it, or neither. */
-type Hand = { readonly kind: 'holder'; readonly lease: Lease } | { readonly kind: 'stopped' } | { readonly kind: 'none' };
+type Hand =
+  | { readonly kind: 'holder'; readonly lease: Lease }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'none' };
 
 function handOf(draft: Draft, task: Task, leaseToken: number): Hand {
   const agentId = draft.context.actor.agentId;
   const { lease, memory } = task;
-  if (lease !== null && lease.token === leaseToken && lease.agentId === agentId) return { kind: 'holder', lease };
+  if (lease !== null && lease.token === leaseToken && lease.agentId === agentId)
+    return { kind: 'holder', lease };
   const { last } = memory;
-  const stopped = last !== null && last.outcome === 'stopped' && last.token === leaseToken && last.agentId === agentId;
+  const stopped =
+    last !== null && last.outcome === 'stopped' && last.token === leaseToken && last.agentId === agentId;
   return stopped ? { kind: 'stopped' } : { kind: 'none' };
 }
 
@@ -50,7 +55,11 @@ export function heartbeat(draft: Draft, command: CommandOf<'heartbeat'>): Result
   const lease = extended(now.lease, draft.context.now, draft.limitsOf(now).maxAttemptSeconds);
   draft.putQuietly({ ...now, lease });
   const run = draft.runOf(now);
-  if (run.state === 'tripped') return ok({ ...stop(`the run "${run.name}" is tripped: hand in what you have`), leaseExpiresAt: lease.expiresAt });
+  if (run.state === 'tripped')
+    return ok({
+      ...stop(`the run "${run.name}" is tripped: hand in what you have`),
+      leaseExpiresAt: lease.expiresAt,
+    });
   return ok({ directive: 'continue', reason: null, leaseExpiresAt: lease.expiresAt });
 }
 
@@ -67,26 +76,57 @@ function stopReason(task: Task): string {
 export function submit(draft: Draft, command: CommandOf<'submit'>): Result<null> {
   const task = draft.taskOf(command.taskId);
   if (isEmpty(command.result)) {
-    return { ok: false, refusal: { code: 'empty_result', detail: 'A submission needs a result that is not empty: text, or an object with what was done.' } };
+    return {
+      ok: false,
+      refusal: {
+        code: 'empty_result',
+        detail: 'A submission needs a result that is not empty: text, or an object with what was done.',
+      },
+    };
   }
   const hand = handOf(draft, task, command.leaseToken);
   const { now } = draft.context;
-  const handedIn = { result: command.result, resultHash: command.resultHash, ...(command.change === null ? {} : { change: command.change }) };
+  const handedIn = {
+    result: command.result,
+    resultHash: command.resultHash,
+    ...(command.change === null ? {} : { change: command.change }),
+  };
   if (hand.kind === 'stopped') {
     draft.attempts.push({ taskId: task.id, number: task.attempt, ...handedIn });
     draft.put(withLast(task, { hasResult: true }));
     if (command.usage !== null) addToLast(draft, draft.taskOf(task.id), command.usage);
-    draft.emit('task.late_result', task.id, { from: task.state, to: task.state, data: submitFacts(task, command, 'stopped') });
+    draft.emit('task.late_result', task.id, {
+      from: task.state,
+      to: task.state,
+      data: submitFacts(task, command, 'stopped'),
+    });
     settle(draft, task.id);
     return ok(null);
   }
-  if (hand.kind === 'none' || hand.lease.kind === 'review') return tooLate(draft, task, command, command.result);
-  draft.attempts.push({ taskId: task.id, number: task.attempt, outcome: 'submitted', endedAt: now, ...handedIn });
+  if (hand.kind === 'none' || hand.lease.kind === 'review')
+    return tooLate(draft, task, command, command.result);
+  draft.attempts.push({
+    taskId: task.id,
+    number: task.attempt,
+    outcome: 'submitted',
+    endedAt: now,
+    ...handedIn,
+  });
   const first = !task.memory.submitted;
   const next = withLast(task, { outcome: 'submitted', hasResult: true });
-  draft.put({ ...next, state: 'in_review', lease: null, readyAt: now, memory: { ...next.memory, submitted: true } });
+  draft.put({
+    ...next,
+    state: 'in_review',
+    lease: null,
+    readyAt: now,
+    memory: { ...next.memory, submitted: true },
+  });
   if (command.usage !== null) addToLast(draft, draft.taskOf(task.id), command.usage);
-  draft.emit('task.submitted', task.id, { from: 'in_progress', to: 'in_review', data: submitFacts(task, command, 'submitted') });
+  draft.emit('task.submitted', task.id, {
+    from: 'in_progress',
+    to: 'in_review',
+    data: submitFacts(task, command, 'submitted'),
+  });
   if (first) progress(draft, task);
   settle(draft, task.id);
   return ok(null);
@@ -116,7 +156,12 @@ export function fail(draft: Draft, command: CommandOf<'fail'>): Result<null> {
   if (hand.kind === 'none' || (hand.kind === 'holder' && hand.lease.kind === 'review')) {
     return tooLate(draft, task, command, { error: { class: errorClass, message, detail } });
   }
-  const error: AttemptError = { class: errorClass, message, fingerprint: fingerprintOf(errorClass, message), detail };
+  const error: AttemptError = {
+    class: errorClass,
+    message,
+    fingerprint: fingerprintOf(errorClass, message),
+    detail,
+  };
   const data = {
     attempt: task.attempt,
     error: { class: errorClass, message, fingerprint: error.fingerprint },
@@ -125,7 +170,12 @@ export function fail(draft: Draft, command: CommandOf<'fail'>): Result<null> {
   if (hand.kind === 'stopped') {
     draft.attempts.push({ taskId: task.id, number: task.attempt, error });
     if (command.usage !== null) addToLast(draft, task, command.usage);
-    draft.emit('task.late_result', task.id, { from: task.state, to: task.state, reason: message, data: { ...data, outcome: 'stopped' } });
+    draft.emit('task.late_result', task.id, {
+      from: task.state,
+      to: task.state,
+      reason: message,
+      data: { ...data, outcome: 'stopped' },
+    });
     settle(draft, task.id);
     return ok(null);
   }
@@ -138,12 +188,23 @@ export function fail(draft: Draft, command: CommandOf<'fail'>): Result<null> {
   const delays = errorClass === 'rate_limited' || errorClass === 'infrastructure';
   const delay = command.retryAfterSeconds ?? (delays ? draft.context.retryAfterSeconds : 0);
   const back = draft.put(returned(next, now, delay));
-  draft.emit('task.failed', task.id, { from: 'in_progress', to: back.state, reason: message, data: { ...data, retry_after_seconds: delay } });
+  draft.emit('task.failed', task.id, {
+    from: 'in_progress',
+    to: back.state,
+    reason: message,
+    data: { ...data, retry_after_seconds: delay },
+  });
   settle(draft, task.id);
   const settled = draft.taskOf(task.id);
   if (settled.memory.fatalBy.length > 1 && settled.state !== 'blocked') {
     const { maxErrors } = draft.limitsOf(settled);
-    trip(draft, settled, readLayer('error', settled.counters.errorCount, maxErrors), readGuard(draft, settled), true);
+    trip(
+      draft,
+      settled,
+      readLayer('error', settled.counters.errorCount, maxErrors),
+      readGuard(draft, settled),
+      true,
+    );
   }
   return ok(null);
 }
@@ -165,37 +226,70 @@ function withFatal(task: Task, agentId: string): Task {
 export function release(draft: Draft, command: CommandOf<'release'>): Result<null> {
   const task = draft.taskOf(command.taskId);
   const hand = handOf(draft, task, command.leaseToken);
-  if (hand.kind !== 'holder') return { ok: false, refusal: lateRefusal(draft, task, command.leaseToken, 'release') };
+  if (hand.kind !== 'holder')
+    return { ok: false, refusal: lateRefusal(draft, task, command.leaseToken, 'release') };
   const { now } = draft.context;
   const { reason } = command;
   if (hand.lease.kind === 'review') {
     draft.putQuietly({ ...task, lease: null });
-    draft.emit('task.review_released', task.id, { from: 'in_review', to: 'in_review', reason, data: { attempt: task.attempt } });
+    draft.emit('task.review_released', task.id, {
+      from: 'in_review',
+      to: 'in_review',
+      reason,
+      data: { attempt: task.attempt },
+    });
     return ok(null);
   }
   draft.attempts.push({ taskId: task.id, number: task.attempt, outcome: 'released', endedAt: now });
   const back = draft.put(returned(withLast(task, { outcome: 'released' }), now));
-  draft.emit('task.released', task.id, { from: 'in_progress', to: back.state, reason, data: { attempt: task.attempt } });
+  draft.emit('task.released', task.id, {
+    from: 'in_progress',
+    to: back.state,
+    reason,
+    data: { attempt: task.attempt },
+  });
   settle(draft, task.id);
   return ok(null);
 }
 
 /** A stale hand changes nothing. What it sent is kept on its attempt as evidence, once. */
-function tooLate(draft: Draft, task: Task, command: CommandOf<'submit' | 'fail'>, evidence: Json): Result<null> {
+function tooLate(
+  draft: Draft,
+  task: Task,
+  command: CommandOf<'submit' | 'fail'>,
+  evidence: Json,
+): Result<null> {
   const refusal = lateRefusal(draft, task, command.leaseToken, command.type);
   const { last } = task.memory;
   const { view, actor } = draft.context;
-  const attempt = last?.token === command.leaseToken ? last : view.attempt(task.id, { token: command.leaseToken });
-  if (refusal.code !== 'lease_lost' || attempt === null || attempt.agentId !== actor.agentId) return { ok: false, refusal };
+  const attempt =
+    last?.token === command.leaseToken ? last : view.attempt(task.id, { token: command.leaseToken });
+  if (refusal.code !== 'lease_lost' || attempt === null || attempt.agentId !== actor.agentId)
+    return { ok: false, refusal };
   draft.attempts.push({ taskId: task.id, number: attempt.number, lateResult: evidence });
-  draft.emit('task.late_result', task.id, { from: task.state, to: task.state, data: { attempt: attempt.number, outcome: attempt.outcome } });
+  draft.emit('task.late_result', task.id, {
+    from: task.state,
+    to: task.state,
+    data: { attempt: attempt.number, outcome: attempt.outcome },
+  });
   return { ok: false, refusal };
 }
 
 /** Whoever handed its attempt in already is told where the task is now; anybody else that the lease is gone. */
-function lateRefusal(draft: Draft, task: Task, token: number, command: 'submit' | 'fail' | 'release'): Refusal {
+function lateRefusal(
+  draft: Draft,
+  task: Task,
+  token: number,
+  command: 'submit' | 'fail' | 'release',
+): Refusal {
   const { last } = task.memory;
-  const handedIn = last !== null && last.token === token && last.agentId === draft.context.actor.agentId && last.outcome === 'submitted';
+  const handedIn =
+    last !== null &&
+    last.token === token &&
+    last.agentId === draft.context.actor.agentId &&
+    last.outcome === 'submitted';
   const reviewing = task.lease?.kind === 'review' && task.lease.token === token;
-  return (handedIn && !isTerminal(task.state)) || reviewing ? invalidTransition(task, command) : leaseLost(task);
+  return (handedIn && !isTerminal(task.state)) || reviewing
+    ? invalidTransition(task, command)
+    : leaseLost(task);
 }

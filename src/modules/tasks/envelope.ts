@@ -1,0 +1,35 @@
+import type { Actor } from '../../kernel/actor.js';
+import type { Idempotency, RequestContext } from '../../kernel/request.js';
+import type { KeptAnswer } from '../projects/index.js';
+import type { Command } from './types.js';
+
+/** A command on its way through: who sends it, and who waits for the answer. */
+export interface Envelope {
+  readonly actor: Actor;
+  readonly command: Command;
+  readonly idempotency: Idempotency | null;
+  readonly request: RequestContext;
+}
+
+/** What others want to know of a commit. */
+export interface Committed {
+  readonly projectId: string;
+  readonly events: number;
+  /** How many of the tasks written may be claimed now. */
+  readonly offered: number;
+  /** The earliest time, in milliseconds since the epoch by the database's clock, at which a task written is due. */
+  readonly dueAt: number | null;
+  readonly now: number;
+}
+
+/** What one event tells of a commit whose fate is unknown: it stands at its place, or the commit was not made. */
+export interface CommitMark {
+  readonly projectId: string;
+  readonly position: number;
+  readonly eventId: string | null;
+}
+
+/** The name under which an answer is kept. */
+export function keptId({ agentId, route, key }: Pick<KeptAnswer, 'agentId' | 'route' | 'key'>): string {
+  return `${agentId}|${route}|${key}`;
+}
