@@ -37,7 +37,7 @@ export async function buildApp(
   eventsRoutes(app, events, (actor) => agents.isWelcome(actor));
   projectsRoutes(app, projects, projectLimitChanges);
   agentsRoutes(app, agents);
-  tasksRoutes(app, tasks, deps.newId);
+  tasksRoutes(app, tasks, events, deps.newId);
   // Who waits is answered first; only then can the connections end.
   app.addHook('preClose', async () => {
     events.close();
@@ -53,7 +53,15 @@ export async function describeApi(): Promise<ApiDescription> {
   const log = createLog(config.logLevel);
   const settings = { databaseUrl: config.databaseUrl ?? '', poolSize: 1, statementTimeoutMs: 1000 };
   const pool = createPool(settings, log.logger);
-  const deps = createDeps({ config, log, pool, prisma: createPrisma(pool), clock: databaseClock, newId });
+  const deps = createDeps({
+    config,
+    log,
+    databaseUrl: settings.databaseUrl,
+    pool,
+    prisma: createPrisma(pool),
+    clock: databaseClock,
+    newId,
+  });
   const app = await buildApp(deps, () => ({ ok: true, reasons: [] }));
   try {
     await app.ready();

@@ -1,4 +1,5 @@
 import type { Config } from './config.js';
+import { Notifier } from './db/notifier.js';
 import type { PrismaClient } from './db/prisma.js';
 import type { Pool } from './db/statement.js';
 import type { Log } from './http/index.js';
@@ -16,6 +17,7 @@ import { provision } from './provision.js';
 export interface Foundations {
   readonly config: Config;
   readonly log: Log;
+  readonly databaseUrl: string;
   readonly pool: Pool;
   readonly prisma: PrismaClient;
   readonly clock: Clock;
@@ -29,6 +31,7 @@ export interface Deps extends Foundations {
   readonly projects: Projects;
   readonly agents: Agents;
   readonly tasks: Tasks;
+  readonly notifier: Notifier;
 }
 
 /** Makes every room of what it needs, in their order. Connects to nothing and starts nothing. */
@@ -44,6 +47,14 @@ export function createDeps(foundations: Foundations): Deps {
     found: foundProject(newId),
   });
   const agents = new Agents({ ...administration, prisma });
+  const notifier = new Notifier({
+    databaseUrl: foundations.databaseUrl,
+    log: log.logger,
+    onHeard(projectId) {
+      tasks.heard(projectId);
+      events.onCommit(projectId);
+    },
+  });
   const tasks = createTasks({
     pool,
     clock,
@@ -52,9 +63,12 @@ export function createDeps(foundations: Foundations): Deps {
     cooldownSeconds: config.policies.cooldownSeconds,
     batchMax: config.batchMax,
     log: log.logger,
-    onCommit: (commit) => onCommit(commit.projectId),
+    onCommit(commit) {
+      onCommit(commit.projectId);
+      if (commit.offered > 0) notifier.announce(commit.projectId);
+    },
   });
-  return { ...foundations, administration, events, projects, agents, tasks };
+  return { ...foundations, administration, events, projects, agents, tasks, notifier };
 }
 
 /** A project that an operator asks for begins with an operator of its own, who adds the others. */

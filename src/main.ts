@@ -77,7 +77,15 @@ async function openDeps(config: Config, log: Log, databaseUrl: string, opened: O
   const { poolSize, statementTimeoutMs } = config;
   const pool = createPool({ databaseUrl, poolSize, statementTimeoutMs }, log.logger);
   opened.add(() => pool.end());
-  return createDeps({ config, log, pool, prisma: createPrisma(pool), clock: databaseClock, newId });
+  return createDeps({
+    config,
+    log,
+    databaseUrl,
+    pool,
+    prisma: createPrisma(pool),
+    clock: databaseClock,
+    newId,
+  });
 }
 
 async function start(config: Config, log: Log, opened: Opened): Promise<void> {
@@ -94,6 +102,8 @@ async function start(config: Config, log: Log, opened: Opened): Promise<void> {
   const keys = new KeysFile(config.dataDir);
   const isKnownKey = (key: string): Promise<boolean> => deps.agents.isKnownKey(key);
   await bootstrap({ ...deps.administration, databaseUrl, log: log.logger, isKnownKey }, keys);
+  opened.add(() => deps.notifier.stop());
+  await deps.notifier.start();
   deps.tasks.start();
   await app.listen({ port: config.port, host: config.host });
   const address = app.server.address();

@@ -15,6 +15,7 @@ import type { Role } from '../../kernel/actor.js';
 import type { NewId } from '../../kernel/ids.js';
 import { decodeCursor } from '../../kernel/page.js';
 import type { Refusal } from '../../kernel/refusal.js';
+import { type Events, eventListOut, eventToWire } from '../events/index.js';
 import type { Answer } from './answer.js';
 import * as commands from './commands.js';
 import type { Envelope } from './envelope.js';
@@ -27,11 +28,12 @@ import type { Command, CommandType, TaskState } from './types.js';
 const TAG = ['Tasks'];
 
 /** The routes of the tasks room. */
-export function tasksRoutes(app: FastifyInstance, tasks: Tasks, newId: NewId): void {
+export function tasksRoutes(app: FastifyInstance, tasks: Tasks, events: Events, newId: NewId): void {
   createRoutes(app, tasks, newId);
   claimRoutes(app, tasks);
   commandRoutes(app, tasks);
   readRoutes(app, tasks);
+  historyRoutes(app, tasks, events);
 }
 
 function createRoutes(plain: FastifyInstance, tasks: Tasks, newId: NewId): void {
@@ -318,26 +320,6 @@ function readRoutes(plain: FastifyInstance, tasks: Tasks): void {
       return sendVersioned(request, reply, JSON.stringify(found.value.body), found.value.version);
     },
   });
-  app.get('/v1/tasks/:id/attempts', {
-    config: { roles: 'any' },
-    schema: {
-      ...about('list_attempts', "List a task's attempts, first to last"),
-      params: body.taskParams,
-      querystring: body.pageQuery,
-      response: { 200: out.pageOf(out.attempt) },
-    },
-    async handler(request, reply) {
-      const { limit, cursor } = request.query;
-      const after = cursorIn(cursor, /^\d{1,9}$/);
-      if (after === 'invalid') return reply.refuse(INVALID_CURSOR);
-      const page = await tasks.attempts(callerOf(request).projectId, request.params.id, {
-        limit,
-        after: Number(after ?? 0),
-      });
-      if (!page.ok) return reply.refuse(page.refusal);
-      return sendJson(reply, 200, JSON.stringify(listOf(request, reply, page.value, (attempt) => attempt)));
-    },
-  });
   app.get('/v1/tasks/:id/guard', {
     config: { roles: 'any' },
     schema: {
@@ -364,6 +346,50 @@ function readRoutes(plain: FastifyInstance, tasks: Tasks): void {
         return sendJson(reply, 200, JSON.stringify(found.value.json));
       }
       return sendMarkdown(reply, found.value.markdown);
+    },
+  });
+}
+
+function historyRoutes(plain: FastifyInstance, tasks: Tasks, events: Events): void {
+  const app = plain.withTypeProvider<ZodTypeProvider>();
+  app.get('/v1/tasks/:id/attempts', {
+    config: { roles: 'any' },
+    schema: {
+      ...about('list_attempts', "List a task's attempts, first to last"),
+      params: body.taskParams,
+      querystring: body.pageQuery,
+      response: { 200: out.pageOf(out.attempt) },
+    },
+    async handler(request, reply) {
+      const { limit, cursor } = request.query;
+      const after = cursorIn(cursor, /^\d{1,9}$/);
+      if (after === 'invalid') return reply.refuse(INVALID_CURSOR);
+      const page = await tasks.attempts(callerOf(request).projectId, request.params.id, {
+        limit,
+        after: Number(after ?? 0),
+      });
+      if (!page.ok) return reply.refuse(page.refusal);
+      return sendJson(reply, 200, JSON.stringify(listOf(request, reply, page.value, (attempt) => attempt)));
+    },
+  });
+  app.get('/v1/tasks/:id/events', {
+    config: { roles: 'any' },
+    schema: {
+      ...about('list_task_events', "List a task's events, first to last, without gaps"),
+      params: body.taskParams,
+      querystring: body.pageQuery,
+      response: { 200: eventListOut },
+    },
+    async handler(request, reply) {
+      const { projectId } = callerOf(request);
+      const { id } = request.params;
+      const { limit, cursor } = request.query;
+      const after = cursorIn(cursor, /^\d{1,15}$/);
+      if (after === 'invalid') return reply.refuse(INVALID_CURSOR);
+      const task = await tasks.get(projectId, id);
+      if (!task.ok) return reply.refuse(task.refusal);
+      const page = await events.list(projectId, { taskId: id }, { after: Number(after ?? 0), limit });
+      return sendJson(reply, 200, JSON.stringify(listOf(request, reply, page, eventToWire)));
     },
   });
 }

@@ -3,6 +3,7 @@ import type { EventType, NewEvent } from '../../../kernel/event.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { effectiveLimits, effectiveRunLimits } from '../../guard/limits.js';
 import type { Verdict as GuardVerdict, RunLimits, TaskLimits, Trip } from '../../guard/types.js';
+import { toUsd } from '../../guard/wire.js';
 import type { Run } from '../../runs/types.js';
 import type { Attempt, CommandType, Task, TaskState } from '../types.js';
 import type { Context } from './context.js';
@@ -144,7 +145,7 @@ export class Draft {
       ...this.origin(),
       from: null,
       to: run.state,
-      counters: { iterations: run.iterations, tokens_used: run.tokensUsed, cost_micros: run.costMicros },
+      counters: { iterations: run.iterations, tokens_used: run.tokensUsed, cost_usd: toUsd(run.costMicros) },
       reason: facts.reason ?? null,
       data: facts.data ?? {},
     });
@@ -189,7 +190,7 @@ export function countersOf(task: Task): JsonObject {
     review_failures: counters.reviewFailures,
     attempts_since_unblock: counters.attemptsSinceUnblock,
     tokens_used: counters.tokensUsed,
-    cost_micros: counters.costMicros,
+    cost_usd: toUsd(counters.costMicros),
     unblock_count: counters.unblockCount,
     trip_count: counters.tripCount,
   };
