@@ -5,6 +5,7 @@ import { loadConfig } from './config.js';
 import { createPool } from './db/pool.js';
 import { createPrisma } from './db/prisma.js';
 import { createDeps, type Deps } from './deps.js';
+import { drainConnections } from './http/drain.js';
 import type { Readiness } from './http/health.js';
 import { createLog, registerHttp, serverOptions } from './http/index.js';
 import { databaseClock } from './kernel/clock.js';
@@ -38,6 +39,7 @@ export async function buildApp(
   projectsRoutes(app, projects, projectLimitChanges);
   agentsRoutes(app, agents);
   tasksRoutes(app, tasks, events, deps.newId);
+  drainConnections(app);
   // Who waits is answered first; only then can the connections end.
   app.addHook('preClose', async () => {
     events.close();
