@@ -29,7 +29,15 @@ function process(): BootDeps & { authenticate(key: string): Promise<readonly str
   const config = loadConfig({ DATABASE_URL: database.url, LOG_LEVEL: 'silent' });
   const log = createLog(config.logLevel, { write: () => undefined });
   const { pool } = database;
-  const deps = createDeps({ config, log, pool, prisma: createPrisma(pool), clock: databaseClock, newId });
+  const deps = createDeps({
+    config,
+    log,
+    databaseUrl: database.url,
+    pool,
+    prisma: createPrisma(pool),
+    clock: databaseClock,
+    newId,
+  });
   return {
     ...deps.administration,
     databaseUrl: database.url,

@@ -71,7 +71,15 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const config = loadConfig({ ...UNLIMITED, DATABASE_URL: database.url, ...options.config });
   const logLines: string[] = [];
   const log = createLog(config.logLevel, { write: (line) => void logLines.push(line) });
-  const deps = createDeps({ config, log, databaseUrl: database.url, pool, prisma: createPrisma(pool), clock, newId });
+  const deps = createDeps({
+    config,
+    log,
+    databaseUrl: database.url,
+    pool,
+    prisma: createPrisma(pool),
+    clock,
+    newId,
+  });
   const made = await createDefaultProject(deps.administration);
   const app = await buildApp(deps, () => ({ ok: true, reasons: [] }));
   checkAnswers(app);
