@@ -17,6 +17,8 @@ import { databaseClock } from './kernel/clock.js';
 import { newId } from './kernel/ids.js';
 import { KeysFile } from './keys-file.js';
 
+const TIDY_EVERY_MS = 60_000;
+
 /** What has been opened so far, to be closed in the opposite order. */
 class Opened {
   private readonly closers: (() => unknown)[] = [];
@@ -105,6 +107,7 @@ async function start(config: Config, log: Log, opened: Opened): Promise<void> {
   opened.add(() => deps.notifier.stop());
   await deps.notifier.start();
   deps.tasks.start();
+  opened.add(tidyNowAndThen(deps));
   await app.listen({ port: config.port, host: config.host });
   const address = app.server.address();
   const url = clientUrl(config, typeof address === 'object' && address !== null ? address.port : config.port);
@@ -112,6 +115,18 @@ async function start(config: Config, log: Log, opened: Opened): Promise<void> {
   starting = false;
   log.logger.info({ url }, 'ready');
   greet(url, shortened(keys.path));
+}
+
+/** Sees to what only grows; answers how to stop it. */
+function tidyNowAndThen({ projects, log }: Deps): () => void {
+  const timer = setInterval(() => {
+    projects
+      .tidy()
+      .catch((error: unknown) =>
+        log.logger.warn({ err: error }, 'old answers could not be forgotten; trying again'),
+      );
+  }, TIDY_EVERY_MS);
+  return () => clearInterval(timer);
 }
 
 /** As one would type it from here. */

@@ -1,6 +1,6 @@
 export { eventsRoutes } from './routes.js';
 export { eventListOut } from './schema.js';
-export { type EventPage, Events } from './service.js';
+export { Events } from './service.js';
 export { appendEvents } from './store.js';
-export type { CommittedEvent, EventFilter } from './types.js';
+export type { CommittedEvent } from './types.js';
 export { eventToWire } from './wire.js';

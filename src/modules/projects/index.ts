@@ -8,11 +8,10 @@ export {
 } from './administer.js';
 export { answerAdministered, byOf, pageOf } from './requests.js';
 export { projectsRoutes } from './routes.js';
-export { type Found, type LimitBook, Projects, type ProjectsDeps } from './service.js';
+export { type Found, type LimitBook, Projects } from './service.js';
 export {
   advance,
   databaseNow,
-  type Head,
   insertProject,
   type KeptAnswer,
   keepAnswers,

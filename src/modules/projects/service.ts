@@ -7,7 +7,7 @@ import { type Page, type PageRequest, toPage } from '../../kernel/page.js';
 import { ok, type Result, refuse } from '../../kernel/refusal.js';
 import type { RequestContext } from '../../kernel/request.js';
 import { type AdministerDeps, type Administered, administer, type By, factBy } from './administer.js';
-import { findProjectId, listProjects, loadProject, writeProject } from './store.js';
+import { findProjectId, forgetOldAnswers, listProjects, loadProject, writeProject } from './store.js';
 import type { Project, ProjectPolicies } from './types.js';
 
 /** What a project must know of limits, told by the room that owns them. */
@@ -40,6 +40,9 @@ export interface ProjectChanges {
 
 const ONLY_DEFAULT =
   'Only the operator of the default project, who runs this server, may make and list projects. Your key is of another project.';
+
+/** Few enough that a delete never holds its rows for long. */
+const FORGOTTEN_AT_ONCE = 1_000;
 
 /** The projects room: each caller's own project, and for who runs the server all of them. */
 export class Projects {
@@ -98,6 +101,11 @@ export class Projects {
       return refuse('forbidden_role', ONLY_DEFAULT, { retryable: false });
     const { data, nextCursor } = toPage(await listProjects(pool, page), page.limit, (project) => project.id);
     return ok({ data: data.map((project) => this.toWire(project)), nextCursor });
+  }
+
+  /** Forgets the answers that were kept for retries and are too old to be asked for. */
+  async tidy(): Promise<void> {
+    while ((await forgetOldAnswers(this.deps.pool, FORGOTTEN_AT_ONCE)) === FORGOTTEN_AT_ONCE);
   }
 
   private async ofActor(db: Queryable, actor: Actor): Promise<Project> {

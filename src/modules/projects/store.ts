@@ -216,12 +216,13 @@ export function keepAnswers(projectId: string, answers: readonly KeptAnswer[], n
   };
 }
 
-/** Forgets answers past their 72 hours, a bounded number at a time. */
-export async function forgetOldAnswers(db: Queryable, limit: number): Promise<void> {
-  await rowsOf(db, {
+/** Forgets answers past their 72 hours, a bounded number at a time; answers how many. */
+export async function forgetOldAnswers(db: Queryable, limit: number): Promise<number> {
+  const rows = await rowsOf(db, {
     name: 'idempotency_forget',
-    text: `DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(
-      SELECT ctid FROM idempotency_keys WHERE created_at < clock_timestamp() - interval '72 hours' ORDER BY created_at LIMIT $1))`,
+    text: `DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(SELECT ctid FROM idempotency_keys
+        WHERE created_at < clock_timestamp() - interval '72 hours' ORDER BY created_at LIMIT $1)) RETURNING 1 AS forgotten`,
     values: [limit],
   });
+  return rows.length;
 }

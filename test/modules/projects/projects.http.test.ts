@@ -156,3 +156,20 @@ describe('making projects', () => {
     expect(names).toContain('website');
   });
 });
+
+it('answers kept for retries are forgotten after 72 hours', async () => {
+  const send = (key: string) =>
+    app
+      .as('operator')
+      .post('/v1/projects')
+      .set('idempotency-key', key)
+      .send({ name: `project ${key}` });
+  await send('old').expect(201);
+  await send('new').expect(201);
+  await app.pool.query(
+    "UPDATE idempotency_keys SET created_at = created_at - interval '73 hours' WHERE key = 'old'",
+  );
+  await app.deps.projects.tidy();
+  const { rows } = await app.pool.query("SELECT key FROM idempotency_keys WHERE key IN ('old', 'new')");
+  expect(rows).toEqual([{ key: 'new' }]);
+});
