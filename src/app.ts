@@ -14,6 +14,7 @@ import { agentsRoutes } from './modules/agents/index.js';
 import { eventsRoutes } from './modules/events/index.js';
 import { guardPlugin, projectLimitChanges } from './modules/guard/index.js';
 import { projectsRoutes } from './modules/projects/index.js';
+import { RUN_COMMAND_TYPES, runsRoutes } from './modules/runs/index.js';
 import { COMMAND_TYPES, tasksRoutes } from './modules/tasks/index.js';
 
 type ApiDescription = ReturnType<FastifyInstance['apiDescription']>;
@@ -34,10 +35,11 @@ export async function buildApp(
     },
     version: await ownVersion(),
   });
-  await app.register(guardPlugin, { commands: new Set(COMMAND_TYPES) });
+  await app.register(guardPlugin, { commands: new Set<string>([...RUN_COMMAND_TYPES, ...COMMAND_TYPES]) });
   eventsRoutes(app, events, (actor) => agents.isWelcome(actor));
   projectsRoutes(app, projects, projectLimitChanges);
   agentsRoutes(app, agents);
+  runsRoutes(app, deps.runs, deps.newId);
   tasksRoutes(app, tasks, events, deps.newId);
   drainConnections(app);
   // Who waits is answered first; only then can the connections end.

@@ -10,6 +10,7 @@ import { Events } from './modules/events/index.js';
 import { projectLimits, type ServerLimits } from './modules/guard/index.js';
 import { toMicros } from './modules/guard/wire.js';
 import { type AdministerDeps, type Found, Projects } from './modules/projects/index.js';
+import { Runs } from './modules/runs/index.js';
 import { createTasks, type Tasks } from './modules/tasks/index.js';
 import { provision } from './provision.js';
 
@@ -30,6 +31,7 @@ export interface Deps extends Foundations {
   readonly events: Events;
   readonly projects: Projects;
   readonly agents: Agents;
+  readonly runs: Runs;
   readonly tasks: Tasks;
   readonly notifier: Notifier;
 }
@@ -68,7 +70,8 @@ export function createDeps(foundations: Foundations): Deps {
       if (commit.offered > 0) notifier.announce(commit.projectId);
     },
   });
-  return { ...foundations, administration, events, projects, agents, tasks, notifier };
+  const runs = new Runs({ pool, limits, send: (request) => tasks.send(request) });
+  return { ...foundations, administration, events, projects, agents, runs, tasks, notifier };
 }
 
 /** A project that an operator asks for begins with an operator of its own, who adds the others. */

@@ -18,8 +18,16 @@ import { validateWithZod } from './validation.js';
 export { callerOf } from './auth.js';
 export { createLog, type Log } from './logging.js';
 export { preferredType } from './negotiate.js';
-export { etagOf, parseIfMatch } from './preconditions.js';
-export { listOf, sendJson, sendMarkdown, sendVersioned } from './respond.js';
+export { etagOf, parseIfMatch, versionIn } from './preconditions.js';
+export {
+  cursorIn,
+  INVALID_CURSOR,
+  listOf,
+  sendAnswer,
+  sendJson,
+  sendMarkdown,
+  sendVersioned,
+} from './respond.js';
 export { type ServerConfig, serverOptions } from './server-options.js';
 
 /** What HTTP needs from below. */

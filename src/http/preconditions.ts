@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { Refusal } from '../kernel/refusal.js';
 
 const VERSION_TAG = /^"v(0|[1-9]\d{0,14})"$/;
 
@@ -26,4 +27,16 @@ export function notModified(request: FastifyRequest, version: number): boolean {
   if (header.trim() === '*') return true;
   const tag = etagOf(version);
   return header.split(',').some((part) => part.trim().replace(/^W\//, '') === tag);
+}
+
+/** The version that If-Match insists on, null for any; a refusal when it is no ETag of ours. */
+export function versionIn(request: FastifyRequest): number | Refusal | null {
+  const version = parseIfMatch(request.headers['if-match']);
+  if (version === '*') return null;
+  if (version !== 'invalid') return version;
+  return {
+    code: 'invalid_request',
+    detail: 'If-Match must be an ETag as it came, like "v3".',
+    errors: [{ pointer: '/headers/if-match', detail: 'Is not an ETag of ours.', code: 'invalid' }],
+  };
 }

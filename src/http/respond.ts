@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Page } from '../kernel/page.js';
+import type { Answer } from '../kernel/answer.js';
+import { decodeCursor, type Page } from '../kernel/page.js';
+import type { Refusal } from '../kernel/refusal.js';
 import { etagOf, notModified } from './preconditions.js';
 
 /** Sends an answer that is already JSON text. */
@@ -23,6 +25,20 @@ export function sendVersioned(
   reply.header('etag', etagOf(version));
   if (notModified(request, version)) return reply.code(304).send();
   return sendJson(reply, status, json);
+}
+
+/** Sends what a command was answered with. */
+export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+  switch (answer.kind) {
+    case 'refused':
+      return reply.refuse(answer.refusal);
+    case 'none':
+      return reply.code(204).send();
+    default:
+      if (answer.version !== null) reply.header('etag', etagOf(answer.version));
+      if (answer.replayed) reply.header('idempotency-replayed', 'true');
+      return sendJson(reply, answer.kind === 'created' ? 201 : 200, answer.body);
+  }
 }
 
 /** A page on the wire. */
@@ -50,4 +66,18 @@ function nextPage(url: string, cursor: string): string {
   const parameters = new URLSearchParams(query);
   parameters.set('cursor', cursor);
   return `${path}?${parameters.toString()}`;
+}
+
+/** What a list says to a cursor that it did not give. */
+export const INVALID_CURSOR: Refusal = {
+  code: 'invalid_request',
+  detail: 'This cursor is not one of ours. Start again without it, and pass next_cursor as it came.',
+  errors: [{ pointer: '/query/cursor', detail: 'Is not a cursor of this list.', code: 'invalid' }],
+};
+
+/** The sort key in a cursor, null without one. */
+export function cursorIn(cursor: string | undefined, form: RegExp): string | null | 'invalid' {
+  if (cursor === undefined) return null;
+  const key = decodeCursor(cursor);
+  return key !== null && form.test(key) ? key : 'invalid';
 }

@@ -1,15 +1,4 @@
-import type { OwnLimits } from '../guard/types.js';
-import type { IterationMode, Run } from './types.js';
-
-/** What a run begins with. */
-export interface RunStart {
-  readonly id: string;
-  readonly name: string;
-  readonly limits: OwnLimits;
-  readonly iterationMode: IterationMode;
-  readonly deadlineAt: number | null;
-  readonly isDefault?: boolean;
-}
+import type { Run, RunEdit, RunStart } from './types.js';
 
 /** A run as it begins. */
 export function newRun(start: RunStart, projectId: string, now: number): Run {
@@ -35,4 +24,23 @@ export function newRun(start: RunStart, projectId: string, now: number): Run {
     updatedAt: now,
     closedAt: null,
   };
+}
+
+/** The run as an edit makes it. Limits given are laid over those it has. */
+export function edited(run: Run, edit: RunEdit): Run {
+  return {
+    ...run,
+    name: edit.name ?? run.name,
+    deadlineAt: edit.deadlineAt === undefined ? run.deadlineAt : edit.deadlineAt,
+    limits: edit.limits === undefined ? run.limits : { ...run.limits, ...edit.limits },
+  };
+}
+
+/** The wire names of what an edit really changed. */
+export function changedRunFields(before: Run, after: Run): string[] {
+  const changed: string[] = [];
+  if (before.name !== after.name) changed.push('name');
+  if (before.deadlineAt !== after.deadlineAt) changed.push('deadline_at');
+  if (JSON.stringify(before.limits) !== JSON.stringify(after.limits)) changed.push('limits');
+  return changed;
 }

@@ -1,2 +1,5 @@
 export { newRun } from './decide.js';
+export { runsRoutes } from './routes.js';
+export { type RunRequest, Runs, type RunsDeps } from './service.js';
 export { listRuns, loadLiveRuns, loadRuns, writeRuns } from './store.js';
+export { RUN_COMMAND_TYPES } from './transitions.js';

@@ -1,4 +1,4 @@
-import type { Layer, OwnLimits, Trip } from '../guard/types.js';
+import type { Assessment, Layer, OwnLimits, Trip } from '../guard/types.js';
 
 export const RUN_STATES = ['open', 'tripped', 'closed'] as const;
 export type RunState = (typeof RUN_STATES)[number];
@@ -42,3 +42,45 @@ export interface Run {
   readonly updatedAt: number;
   readonly closedAt: number | null;
 }
+
+/** What a run begins with. */
+export interface RunStart {
+  readonly id: string;
+  readonly name: string;
+  readonly limits: OwnLimits;
+  readonly iterationMode: IterationMode;
+  readonly deadlineAt: number | null;
+  readonly isDefault?: boolean;
+}
+
+/** What a planner may change of a run. Absent: unchanged. */
+export interface RunEdit {
+  readonly name?: string;
+  readonly deadlineAt?: number | null;
+  readonly limits?: OwnLimits;
+}
+
+export const RUN_STRATEGIES = ['reset', 'adjust', 'terminate'] as const;
+
+interface OnRun {
+  readonly runId: string;
+  /** From If-Match: refused when the run has moved on. */
+  readonly version?: number;
+}
+
+/** Everything that can be asked of a run. */
+export type RunCommand =
+  | { readonly type: 'create_run'; readonly run: RunStart }
+  | ({ readonly type: 'update_run'; readonly edit: RunEdit } & OnRun)
+  | ({
+      readonly type: 'recover_run';
+      readonly strategy: (typeof RUN_STRATEGIES)[number];
+      readonly reason: string;
+      readonly assessment: Assessment | null;
+      readonly changes: Pick<RunEdit, 'limits' | 'deadlineAt'>;
+      readonly resetTokens: boolean;
+    } & OnRun)
+  | ({ readonly type: 'close_run'; readonly reason: string | null } & OnRun);
+
+export type RunCommandType = RunCommand['type'];
+export type RunCommandOf<T extends RunCommandType> = Extract<RunCommand, { type: T }>;

@@ -1,27 +1,14 @@
+import type { Answer } from '../../kernel/answer.js';
 import type { JsonObject } from '../../kernel/json.js';
-import type { Refusal } from '../../kernel/refusal.js';
 import { layerToWire, verdictToWire } from '../guard/wire.js';
+import { runToWire } from '../runs/wire.js';
 import { readGuard } from './decide/settle.js';
 import type { Decision, Draft } from './decide.js';
-import type { Command } from './types.js';
+import type { AnyCommand } from './types.js';
 import { answerToWire, claimToWire, time } from './wire.js';
 
-/**
- * What a command is answered with, complete before the commit: an answer that fails to be made must fail before anything is
- * written. `none`: nothing to claim.
- */
-export type Answer =
-  | {
-      readonly kind: 'done' | 'created';
-      readonly body: string;
-      readonly version: number | null;
-      readonly replayed: boolean;
-    }
-  | { readonly kind: 'none' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal };
-
 /** The answer that a decision stands for. */
-export function answerOf(decision: Decision, command: Command): Answer {
+export function answerOf(decision: Decision, command: AnyCommand): Answer {
   const { draft, outcome } = decision;
   switch (outcome.kind) {
     case 'refused':
@@ -48,6 +35,12 @@ export function answerOf(decision: Decision, command: Command): Answer {
       const body = isPlan ? { run_id: tasks[0]?.run_id ?? null, tasks } : tasks[0];
       const version = isPlan || first === undefined ? null : draft.taskOf(first).version;
       return { kind: 'created', body: JSON.stringify(body), version, replayed: false };
+    }
+    case 'run': {
+      const run = draft.runById(outcome.runId);
+      const body = JSON.stringify(runToWire(run, draft.runLimitsOf(run), draft.limitsFor(run)));
+      const kind = command.type === 'create_run' ? 'created' : 'done';
+      return { kind, body, version: run.version, replayed: false };
     }
     case 'task':
       return {

@@ -1,4 +1,5 @@
 import type { Statement } from '../../db/statement.js';
+import type { Answer } from '../../kernel/answer.js';
 import type { NewId } from '../../kernel/ids.js';
 import { appendEvents, type CommittedEvent } from '../events/index.js';
 import { writeTrips } from '../guard/index.js';
@@ -6,7 +7,7 @@ import type { ServerLimits } from '../guard/limits.js';
 import type { Trip } from '../guard/types.js';
 import { advance, type KeptAnswer, keepAnswers } from '../projects/index.js';
 import { writeRuns } from '../runs/index.js';
-import { type Answer, answerOf } from './answer.js';
+import { answerOf } from './answer.js';
 import type { Board } from './board.js';
 import type { AttemptWrite, Draft } from './decide/draft.js';
 import { placementOf } from './decide/machine.js';
@@ -34,6 +35,8 @@ export class Batch {
   private readonly edges: Draft['edges'][number][] = [];
   private readonly droppedEdges: Draft['edges'][number][] = [];
   private readonly toKeep: KeptAnswer[] = [];
+  /** A run was recovered: any number of its tasks may be claimed again. */
+  private reopened = false;
   private readonly base: { readonly revision: number; readonly position: number };
 
   constructor(
@@ -49,7 +52,7 @@ export class Batch {
   }
 
   get isEmpty(): boolean {
-    return this.tasks.size === 0 && this.events.length === 0 && this.attempts.size === 0;
+    return this.tasks.size === 0 && this.runs.size === 0 && this.events.length === 0;
   }
 
   get mark(): CommitMark {
@@ -141,7 +144,10 @@ export class Batch {
       if (!this.tasks.has(task.id)) this.tasks.set(task.id, { before: board.known(task.id) });
       this.runs.add(task.runId);
     }
-    for (const id of draft.runs.keys()) this.runs.add(id);
+    for (const [id, run] of draft.runs) {
+      this.runs.add(id);
+      this.reopened ||= run.state === 'open' && board.run(id)?.state === 'tripped';
+    }
     board.apply(draft);
     for (const trip of draft.trips.values()) this.trips.set(trip.id, trip);
     for (const write of draft.attempts) {
@@ -203,7 +209,7 @@ export class Batch {
     return {
       projectId: board.projectId,
       events: this.events.length,
-      offered: placed.filter(({ queue }) => queue !== null).length,
+      offered: this.reopened ? Number.POSITIVE_INFINITY : placed.filter(({ queue }) => queue !== null).length,
       dueAt: due.length === 0 ? null : Math.min(...due),
       now: board.now,
     };

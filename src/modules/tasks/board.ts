@@ -179,7 +179,11 @@ export class Board implements View {
 
   /** Makes a decided command's change what the next decision sees. */
   apply(draft: Draft): void {
-    for (const run of draft.runs.values()) this.runs.set(run.id, run);
+    for (const run of draft.runs.values()) {
+      // Which tasks may be claimed changes with their run: its queues are read anew.
+      if (this.runs.get(run.id)?.state !== run.state) this.windows.clear();
+      this.runs.set(run.id, run);
+    }
     for (const task of draft.tasks.values()) {
       this.count(this.tasks.get(task.id) ?? null, task);
       this.remember(task);

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { defined } from '../../kernel/defined.js';
 import { fromWire, type NewId } from '../../kernel/ids.js';
 import type { Json } from '../../kernel/json.js';
 import { ok, type Result, refuse } from '../../kernel/refusal.js';
+import { limitsIn } from '../guard/index.js';
 import { toMicros } from '../guard/wire.js';
 import type * as schema from './schema.js';
-import { defined, isJson, limitsIn } from './schema.js';
+import { isJson } from './schema.js';
 import type { ClaimPurpose, CommandOf, NewTask, Usage } from './types.js';
 
 /** From the wire's words to commands. Nothing is decided here. */

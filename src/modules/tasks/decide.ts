@@ -1,22 +1,26 @@
 import { toWire } from '../../kernel/ids.js';
 import type { Refusal, Result } from '../../kernel/refusal.js';
+import { RUN_TRANSITIONS } from '../runs/transitions.js';
+import type { RunCommand } from '../runs/types.js';
 import type { Context } from './decide/context.js';
 import { Draft } from './decide/draft.js';
 import { expire, wake } from './decide/expiry.js';
 import { block, cancel, create, update } from './decide/planning.js';
 import * as refusal from './decide/refusals.js';
 import { approve, rework } from './decide/review.js';
+import { decideRun } from './decide/runs.js';
 import { type Claim, claim, claimNext } from './decide/start.js';
 import { unblock } from './decide/unblock.js';
 import { reportUsage } from './decide/usage.js';
 import { type Directive, fail, heartbeat, release, submit } from './decide/work.js';
-import type { Command, CommandType, Task } from './types.js';
+import type { AnyCommand, Command, CommandType, Task } from './types.js';
 
 /** What a command leads to, beside the change of the rows. */
 export type Outcome =
   | { readonly kind: 'task'; readonly taskId: string }
   | { readonly kind: 'created'; readonly taskIds: readonly string[] }
   | { readonly kind: 'claims'; readonly claims: readonly Claim[] }
+  | { readonly kind: 'run'; readonly runId: string }
   | { readonly kind: 'directive'; readonly taskId: string; readonly directive: Directive }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
@@ -33,14 +37,25 @@ export interface Decision {
  * Decides one command over one view of the board. Pure: no I/O, no clock, no chance; refusals are values. The order in which
  * refusals are looked for is the domain's: role, not_found, then what the command's own rules say.
  */
-export function decide(context: Context, command: Command): Decision {
+export function decide(context: Context, command: AnyCommand): Decision {
   const draft = new Draft(context, command.type);
+  if (isRunCommand(command)) {
+    const outcome = outcomeOf(decideRun(draft, command), (runId) => ({ kind: 'run', runId }));
+    return outcome.kind === 'refused'
+      ? { draft: new Draft(context, command.type), outcome }
+      : { draft, outcome };
+  }
   const refused = doorRefusal(draft, command);
   const outcome = refused === null ? run(draft, command) : refusedWith(refused);
   if (outcome.kind !== 'refused') return { draft, outcome };
   const kept = KEEPS_EVIDENCE.has(command.type) ? draft : new Draft(context, command.type);
   logRefusal(kept, command, outcome.refusal);
   return { draft: kept, outcome };
+}
+
+/** Whether a command is about a run and not about tasks. */
+export function isRunCommand(command: AnyCommand): command is RunCommand {
+  return command.type in RUN_TRANSITIONS;
 }
 
 function doorRefusal(draft: Draft, command: Command): Refusal | null {

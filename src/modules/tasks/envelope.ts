@@ -1,12 +1,12 @@
 import type { Actor } from '../../kernel/actor.js';
 import type { Idempotency, RequestContext } from '../../kernel/request.js';
 import type { KeptAnswer } from '../projects/index.js';
-import type { Command } from './types.js';
+import type { AnyCommand } from './types.js';
 
 /** A command on its way through: who sends it, and who waits for the answer. */
 export interface Envelope {
   readonly actor: Actor;
-  readonly command: Command;
+  readonly command: AnyCommand;
   readonly idempotency: Idempotency | null;
   readonly request: RequestContext;
 }

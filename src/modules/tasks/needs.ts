@@ -1,5 +1,6 @@
 import type { AttemptKey, Board, Window } from './board.js';
-import type { Command, Task } from './types.js';
+import { isRunCommand } from './decide.js';
+import type { AnyCommand, Command, Task } from './types.js';
 
 /** Rows that a batch must know before it can be decided, and the board does not have yet. */
 export class Needs {
@@ -32,13 +33,17 @@ export class Needs {
  * What is still missing to decide some commands. Asked again after each load, because one row points at the next: a task at
  * its run, a dependency at the one that supersedes it.
  */
-export function needsOf(board: Board, commands: readonly Command[]): Needs {
+export function needsOf(board: Board, commands: readonly AnyCommand[]): Needs {
   const needs = new Needs();
   for (const command of commands) needCommand(board, needs, command);
   return needs;
 }
 
-function needCommand(board: Board, needs: Needs, command: Command): void {
+function needCommand(board: Board, needs: Needs, command: AnyCommand): void {
+  if (isRunCommand(command)) {
+    if (command.type !== 'create_run') needRun(board, needs, command.runId);
+    return;
+  }
   if (command.type === 'claim_next') {
     const { purpose, runId, labels } = command;
     const filter = { purpose, runId, labels };

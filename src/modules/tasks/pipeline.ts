@@ -1,10 +1,10 @@
 import { isDatabaseUnavailable } from '../../db/faults.js';
 import type { Pool, PoolClient, Statement } from '../../db/statement.js';
+import type { Answer } from '../../kernel/answer.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { NewId } from '../../kernel/ids.js';
 import type { ServerLimits } from '../guard/limits.js';
 import { type KeptAnswer, MOVED_ON } from '../projects/index.js';
-import type { Answer } from './answer.js';
 import { Batch } from './batch.js';
 import { Board } from './board.js';
 import type { Committed, Envelope } from './envelope.js';

@@ -1,22 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { pageQuery } from '../../http/fields.js';
 import {
   callerOf,
-  etagOf,
+  cursorIn,
+  INVALID_CURSOR,
   listOf,
-  parseIfMatch,
+  sendAnswer,
   sendJson,
   sendMarkdown,
   sendVersioned,
+  versionIn,
 } from '../../http/index.js';
 import { preferredType } from '../../http/negotiate.js';
 import type { Role } from '../../kernel/actor.js';
+import { defined } from '../../kernel/defined.js';
 import type { NewId } from '../../kernel/ids.js';
-import { decodeCursor } from '../../kernel/page.js';
 import type { Refusal } from '../../kernel/refusal.js';
 import { type Events, eventListOut, eventToWire } from '../events/index.js';
-import type { Answer } from './answer.js';
 import * as commands from './commands.js';
 import type { Envelope } from './envelope.js';
 import * as out from './response.js';
@@ -284,7 +286,7 @@ function readRoutes(plain: FastifyInstance, tasks: Tasks): void {
       const { limit, cursor, state, run_id, label, agent_id, parent_id, q, updated_since } = request.query;
       const after = cursorIn(cursor, UUID);
       if (after === 'invalid') return reply.refuse(INVALID_CURSOR);
-      const filter = body.defined({
+      const filter = defined({
         state,
         runId: run_id,
         label,
@@ -357,7 +359,7 @@ function historyRoutes(plain: FastifyInstance, tasks: Tasks, events: Events): vo
     schema: {
       ...about('list_attempts', "List a task's attempts, first to last"),
       params: body.taskParams,
-      querystring: body.pageQuery,
+      querystring: pageQuery,
       response: { 200: out.pageOf(out.attempt) },
     },
     async handler(request, reply) {
@@ -377,7 +379,7 @@ function historyRoutes(plain: FastifyInstance, tasks: Tasks, events: Events): vo
     schema: {
       ...about('list_task_events', "List a task's events, first to last, without gaps"),
       params: body.taskParams,
-      querystring: body.pageQuery,
+      querystring: pageQuery,
       response: { 200: eventListOut },
     },
     async handler(request, reply) {
@@ -426,17 +428,11 @@ function conditioned(
   command: TaskCommand,
   expectedState?: TaskState,
 ): TaskCommand | Refusal {
-  const version = parseIfMatch(request.headers['if-match']);
-  if (version === 'invalid') {
-    return {
-      code: 'invalid_request',
-      detail: 'If-Match must be the ETag of a task, like "v3".',
-      errors: [{ pointer: '/headers/if-match', detail: 'not an ETag of ours', code: 'invalid' }],
-    };
-  }
+  const version = versionIn(request);
+  if (typeof version === 'object' && version !== null) return version;
   return {
     ...command,
-    ...(typeof version === 'number' ? { version } : {}),
+    ...(version === null ? {} : { version }),
     ...(expectedState === undefined ? {} : { expectedState }),
   };
 }
@@ -447,19 +443,6 @@ function expectedStateIn(parsed: unknown): TaskState | undefined {
 }
 
 const EXPECTED = body.taskQuery.shape.state;
-
-function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
-  switch (answer.kind) {
-    case 'refused':
-      return reply.refuse(answer.refusal);
-    case 'none':
-      return reply.code(204).send();
-    default:
-      if (answer.version !== null) reply.header('etag', etagOf(answer.version));
-      if (answer.replayed) reply.header('idempotency-replayed', 'true');
-      return sendJson(reply, answer.kind === 'created' ? 201 : 200, answer.body);
-  }
-}
 
 /** How long `Prefer: wait=20` asks to wait, in seconds; 0 without it, 30 at most. */
 function preferredWait(request: FastifyRequest): number {
@@ -478,15 +461,3 @@ function goneSignal(reply: FastifyReply): AbortSignal {
 }
 
 const UUID = /^[0-9a-f-]{36}$/;
-
-const INVALID_CURSOR: Refusal = {
-  code: 'invalid_request',
-  detail: 'This cursor is not one of ours. Start again without it, and pass next_cursor as it came.',
-  errors: [{ pointer: '/query/cursor', detail: 'not a cursor of this list', code: 'invalid' }],
-};
-
-function cursorIn(cursor: string | undefined, form: RegExp): string | null | 'invalid' {
-  if (cursor === undefined) return null;
-  const key = decodeCursor(cursor);
-  return key !== null && form.test(key) ? key : 'invalid';
-}

@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { ID_PREFIXES, type IdKind } from '../../kernel/ids.js';
+import { idIn, pageQuery, timeIn } from '../../http/fields.js';
 import type { Json } from '../../kernel/json.js';
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../kernel/page.js';
-import { LIMIT_CEILINGS } from '../guard/limits.js';
+import { runLimits, taskLimits } from '../guard/index.js';
 import { ASSESSMENTS } from '../guard/types.js';
-import { toMicros } from '../guard/wire.js';
 import { ITERATION_MODES } from '../runs/types.js';
 import {
   BLOCK_KINDS,
@@ -17,91 +15,9 @@ import {
   TASK_STATES,
 } from './types.js';
 
-const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-
-/** An id of one kind as it comes in; handlers get the bare UUID. */
-export function idIn(kind: IdKind) {
-  const prefix = `${ID_PREFIXES[kind]}_`;
-  return z
-    .string()
-    .regex(
-      new RegExp(`^${prefix}${UUID}$`),
-      `must be an id like ${prefix}01939b1e-7c4a-7f3e-8a2b-5d6c7e8f9a0b`,
-    )
-    .transform((wire) => wire.slice(prefix.length));
-}
-
-/** A time as it comes in, RFC 3339; handlers get milliseconds since the epoch. */
-export const timeIn = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
-
 const text = (max: number) => z.string().trim().min(1).max(max);
 const reason = text(10_000).meta({ examples: ['Criterion 2 is not met: only 20 of 50 posts were fetched.'] });
 const count = (max: number) => z.int().min(0).max(max);
-const limit = (max: number) => z.int().min(1).max(max);
-const usd = (maxMicros: number) =>
-  z
-    .number()
-    .positive()
-    .max(maxMicros / 1_000_000);
-
-const taskLimitShape = {
-  max_reworks: limit(LIMIT_CEILINGS.maxReworks).optional(),
-  max_errors: limit(LIMIT_CEILINGS.maxErrors).optional(),
-  max_tokens: limit(LIMIT_CEILINGS.maxTokens).optional(),
-  max_cost_usd: usd(LIMIT_CEILINGS.maxCostMicros ?? 0)
-    .nullable()
-    .optional(),
-  max_review_failures: limit(LIMIT_CEILINGS.maxReviewFailures).optional(),
-  max_attempts: limit(LIMIT_CEILINGS.maxAttempts).optional(),
-  max_unblocks: limit(LIMIT_CEILINGS.maxUnblocks).optional(),
-  reassign_after: limit(LIMIT_CEILINGS.reassignAfter).optional(),
-  max_attempt_seconds: limit(LIMIT_CEILINGS.maxAttemptSeconds).optional(),
-};
-
-/** Limits that a task may set of its own. */
-export const taskLimits = z.strictObject(taskLimitShape).meta({ examples: [{ max_tokens: 200_000 }] });
-
-/** Limits that a run may set: budgets of its own, and defaults for its tasks. */
-export const runLimits = z.strictObject({
-  ...taskLimitShape,
-  max_iterations: limit(LIMIT_CEILINGS.maxIterations).optional(),
-  max_run_tokens: limit(LIMIT_CEILINGS.maxRunTokens ?? 1)
-    .nullable()
-    .optional(),
-  max_run_cost_usd: usd(LIMIT_CEILINGS.maxRunCostMicros ?? 0)
-    .nullable()
-    .optional(),
-});
-
-/** Limits in the core's words: only those that were given. */
-export function limitsIn(given: z.output<typeof runLimits>) {
-  const micros = (value: number | null | undefined) =>
-    value === undefined || value === null ? value : toMicros(value);
-  return defined({
-    maxReworks: given.max_reworks,
-    maxErrors: given.max_errors,
-    maxTokens: given.max_tokens,
-    maxCostMicros: micros(given.max_cost_usd),
-    maxReviewFailures: given.max_review_failures,
-    maxAttempts: given.max_attempts,
-    maxUnblocks: given.max_unblocks,
-    reassignAfter: given.reassign_after,
-    maxAttemptSeconds: given.max_attempt_seconds,
-    maxIterations: given.max_iterations,
-    maxRunTokens: given.max_run_tokens,
-    maxRunCostMicros: micros(given.max_run_cost_usd),
-  });
-}
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** The same object without the fields that are undefined. */
-export function defined<T extends object>(object: T): Defined<T> {
-  const kept: Defined<T> = { ...object } satisfies T;
-  for (const key in kept) if (kept[key] === undefined) delete kept[key];
-  return kept;
-}
-
 const taskShape = {
   title: text(500).meta({ examples: ['Fetch the last 50 posts'] }),
   description: z.string().max(100_000).default(''),
@@ -344,15 +260,8 @@ export const unblocking = z
 
 export const taskParams = z.strictObject({ id: idIn('task') });
 
-const pageShape = {
-  limit: z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
-  cursor: z.string().max(500).optional(),
-};
-
-export const pageQuery = z.strictObject(pageShape);
-
 export const taskQuery = z.strictObject({
-  ...pageShape,
+  ...pageQuery.shape,
   state: z.enum(TASK_STATES).optional(),
   run_id: idIn('run').optional(),
   label: z.string().min(1).max(100).optional(),

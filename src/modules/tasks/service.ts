@@ -1,5 +1,6 @@
 import type { Pool } from '../../db/statement.js';
 import type { Actor } from '../../kernel/actor.js';
+import type { Answer } from '../../kernel/answer.js';
 import type { Clock } from '../../kernel/clock.js';
 import { fromWire, type NewId } from '../../kernel/ids.js';
 import type { Json, JsonObject } from '../../kernel/json.js';
@@ -21,7 +22,6 @@ import { limitsToWire, tripToWire, verdictToWire } from '../guard/wire.js';
 import { loadHead, loadRules } from '../projects/index.js';
 import { loadRuns } from '../runs/index.js';
 import type { Run } from '../runs/types.js';
-import type { Answer } from './answer.js';
 import { type Brief, briefToMarkdown, briefToWire } from './brief.js';
 import { notFound } from './decide/refusals.js';
 import { guardInputOf } from './decide/settle.js';

@@ -1,6 +1,6 @@
 import type { Json } from '../../kernel/json.js';
-import type { Assessment, Layer, OwnLimits, OwnTaskLimits, TaskCounters, Trip } from '../guard/types.js';
-import type { IterationMode } from '../runs/types.js';
+import type { Assessment, Layer, OwnTaskLimits, TaskCounters, Trip } from '../guard/types.js';
+import type { RunCommand, RunStart } from '../runs/types.js';
 
 export const TASK_STATES = [
   'pending',
@@ -241,15 +241,6 @@ export interface NewTask {
   readonly supersedes: string | null;
 }
 
-/** A run made together with its tasks. */
-export interface PlannedRun {
-  readonly id: string;
-  readonly name: string;
-  readonly limits: OwnLimits;
-  readonly iterationMode: IterationMode;
-  readonly deadlineAt: number | null;
-}
-
 /** What a planner may change of a task. Absent: unchanged. */
 export interface TaskEdit {
   readonly title?: string;
@@ -281,7 +272,7 @@ export type Command =
   | {
       readonly type: 'create';
       readonly tasks: readonly NewTask[];
-      readonly run: PlannedRun | null;
+      readonly run: RunStart | null;
       readonly plan: boolean;
     }
   | ({ readonly type: 'update'; readonly edit: TaskEdit } & OnTask)
@@ -350,6 +341,9 @@ export type Command =
       readonly to: 'pending' | 'in_review';
     } & OnTask)
   | ({ readonly type: 'cancel'; readonly reason: string } & OnTask);
+
+/** Everything that goes through the pipeline. */
+export type AnyCommand = Command | RunCommand;
 
 export type CommandType = Command['type'];
 export type CommandOf<T extends CommandType> = Extract<Command, { type: T }>;

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../kernel/json.js';
 import { effectiveLimits, effectiveRunLimits } from '../../guard/limits.js';
 import type { Verdict as GuardVerdict, RunLimits, TaskLimits, Trip } from '../../guard/types.js';
 import { toUsd } from '../../guard/wire.js';
-import type { Run } from '../../runs/types.js';
+import type { Run, RunCommandType } from '../../runs/types.js';
 import type { Attempt, CommandType, Task, TaskState } from '../types.js';
 import type { Context } from './context.js';
 
@@ -40,7 +40,7 @@ export class Draft {
 
   constructor(
     readonly context: Context,
-    readonly command: CommandType,
+    readonly command: CommandType | RunCommandType,
   ) {}
 
   get isEmpty(): boolean {
@@ -60,10 +60,19 @@ export class Draft {
     return task;
   }
 
-  runOf(task: Task): Run {
-    const run = this.runs.get(task.runId) ?? this.context.view.run(task.runId);
-    if (run === null) throw new Error(`run ${task.runId} is referred to and not there`);
+  run(id: string): Run | null {
+    return this.runs.get(id) ?? this.context.view.run(id);
+  }
+
+  /** A run that must be there because another row points at it. */
+  runById(id: string): Run {
+    const run = this.run(id);
+    if (run === null) throw new Error(`run ${id} is referred to and not there`);
     return run;
+  }
+
+  runOf(task: Task): Run {
+    return this.runById(task.runId);
   }
 
   limitsOf(task: Task): TaskLimits {
@@ -73,6 +82,11 @@ export class Draft {
       this.context.project.limits,
       this.context.server,
     );
+  }
+
+  /** The limits that a run's tasks have unless they set their own. */
+  limitsFor(run: Run): TaskLimits {
+    return effectiveLimits({}, run.limits, this.context.project.limits, this.context.server);
   }
 
   runLimitsOf(run: Run): RunLimits {
@@ -158,7 +172,11 @@ export class Draft {
 }
 
 /** By which of its roles an actor sends each command; who holds a lease acts in the role that the lease is for. */
-const SPEAKS_AS: Partial<Record<CommandType, readonly Role[]>> = {
+const SPEAKS_AS: Partial<Record<CommandType | RunCommandType, readonly Role[]>> = {
+  create_run: ['planner'],
+  update_run: ['planner'],
+  recover_run: ['planner'],
+  close_run: ['planner'],
   create: ['planner'],
   update: ['planner'],
   unblock: ['planner'],
@@ -169,7 +187,7 @@ const SPEAKS_AS: Partial<Record<CommandType, readonly Role[]>> = {
 };
 
 /** The role that stands on the command's events. */
-export function actingRole(context: Context, command: CommandType): ActingRole {
+export function actingRole(context: Context, command: CommandType | RunCommandType): ActingRole {
   if (context.actor.agentId === null) return 'server';
   return (
     roleFor(context.actor, SPEAKS_AS[command] ?? ['executor', 'reviewer']) ??

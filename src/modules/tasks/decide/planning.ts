@@ -2,15 +2,18 @@ import { toWire } from '../../../kernel/ids.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { openTaskLayers } from '../../guard/evaluate.js';
-import type { Trip } from '../../guard/types.js';
+import { isSlowLoop, mustEscalate, nothingChanged, stillOverLimit } from '../../guard/recovery.js';
 import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
 import { newRun } from '../../runs/decide.js';
-import type { CommandOf, Counters, NewTask, PlannedRun, Task, TaskEdit, TaskMemory } from '../types.js';
+import type { RunStart } from '../../runs/types.js';
+import type { CommandOf, Counters, NewTask, Task, TaskEdit, TaskMemory } from '../types.js';
+import { closeTrip } from './closing.js';
 import { blockDependants, cycleRefusal, missingDependency, standIns, waitFor } from './dependencies.js';
 import type { Draft } from './draft.js';
 import { isTerminal, stopWork } from './machine.js';
 import * as refusal from './refusals.js';
-import { readGuard, settle, tripFacts } from './settle.js';
+import { missingRun } from './runs.js';
+import { readGuard, settle } from './settle.js';
 
 const NO_COUNTERS: Counters = {
   reworkCount: 0,
@@ -53,7 +56,7 @@ export function create(draft: Draft, command: CommandOf<'create'>): Result<reado
   return ok(command.tasks.map((task) => task.id));
 }
 
-function createRun(draft: Draft, planned: PlannedRun): void {
+function createRun(draft: Draft, planned: RunStart): void {
   const { now, actor } = draft.context;
   const run = draft.putRun(newRun(planned, actor.projectId, now));
   draft.emitOfRun('run.created', run, { data: { name: run.name, limits: ownLimitsToWire(run.limits) } });
@@ -168,14 +171,6 @@ function createdFacts(task: Task): JsonObject {
   };
 }
 
-function missingRun(runId: string): Refusal {
-  return {
-    code: 'not_found',
-    detail: `There is no run ${toWire('run', runId)} in this project. Make one with POST /v1/runs, or leave run_id out for the default run.`,
-    nextActions: [{ call: 'create_run', role: 'planner' }],
-  };
-}
-
 function holderOfDedupeKey(draft: Draft, key: string | null): Task | null {
   if (key === null) return null;
   for (const task of draft.tasks.values()) {
@@ -206,16 +201,14 @@ function supersede(draft: Draft, oldId: string, created: Task): Refusal | null {
   const { trip } = old.memory;
   const operator = draft.context.actor.roles.includes('operator');
   const { counters } = old;
-  if (!operator && mustEscalate(draft, old)) return refusal.escalationRequired(old);
-  if (
-    !operator &&
-    trip !== null &&
-    counters.unblockCount > 0 &&
-    !old.memory.changedSinceTrip &&
-    sameWork(old, created)
-  ) {
-    return nothingChanged();
-  }
+  if (!operator && needsOperator(draft, old)) return refusal.escalationRequired(old);
+  const changed = old.memory.changedSinceTrip || !sameWork(old, created);
+  const recovery = {
+    trip,
+    recoveries: counters.unblockCount,
+    maxRecoveries: draft.limitsOf(old).maxUnblocks,
+  };
+  if (isSlowLoop({ ...recovery, changed, byOperator: operator })) return nothingChanged();
   const carried: Counters = {
     ...NO_COUNTERS,
     reworkTotal: counters.reworkTotal,
@@ -243,14 +236,15 @@ function supersede(draft: Draft, oldId: string, created: Task): Refusal | null {
   return null;
 }
 
-/** Whether only an operator may lift what holds the task. */
-export function mustEscalate(draft: Draft, task: Task): boolean {
+/** Whether only an operator may lift what holds the task: an operator's own block, or a trip that is grave or used up. */
+export function needsOperator(draft: Draft, task: Task): boolean {
   const { trip, blockedByOperator } = task.memory;
   if (task.state === 'blocked' && blockedByOperator) return true;
-  return (
-    trip !== null &&
-    (trip.severity === 'HIGH' || task.counters.unblockCount >= draft.limitsOf(task).maxUnblocks)
-  );
+  return mustEscalate({
+    trip,
+    recoveries: task.counters.unblockCount,
+    maxRecoveries: draft.limitsOf(task).maxUnblocks,
+  });
 }
 
 function sameWork(a: Task, b: Task): boolean {
@@ -263,23 +257,6 @@ function sameWork(a: Task, b: Task): boolean {
 
 function sameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index]);
-}
-
-export function nothingChanged(): Refusal {
-  return {
-    code: 'nothing_changed',
-    detail:
-      'This task was already unblocked once and nothing about it has changed since it tripped, so it would trip again. Change its description, acceptance, limits, dependencies or agent, in this call or with a PATCH.',
-  };
-}
-
-export function stillOverLimit(layers: readonly JsonObject[]): Refusal {
-  return {
-    code: 'still_over_limit',
-    detail:
-      'The task would still be over a limit. Raise that limit in changes.limits, or for tokens send reset_tokens: true.',
-    facts: { layers: [...layers] },
-  };
 }
 
 /** Changes what a task says. Its state and counters are nobody's to write. */
@@ -413,8 +390,7 @@ export function cancel(draft: Draft, command: CommandOf<'cancel'>): Result<null>
 function end(draft: Draft, task: Task, reason: string): void {
   const { now, actor } = draft.context;
   draft.putQuietly(stopWork(draft, task));
-  if (task.memory.trip !== null)
-    closeTrip(draft, task.memory.trip, task.id, { strategy: 'terminate', reason });
+  if (task.memory.trip !== null) closeTrip(draft, task.memory.trip, { strategy: 'terminate', reason });
   const stopped = draft.taskOf(task.id);
   draft.put({
     ...stopped,
@@ -428,29 +404,5 @@ function end(draft: Draft, task: Task, reason: string): void {
     to: 'cancelled',
     reason,
     data: { by: actor.name },
-  });
-}
-
-/** Closes a trip and says how it ended. */
-export function closeTrip(
-  draft: Draft,
-  trip: Trip,
-  taskId: string,
-  how: Pick<NonNullable<Trip['resolution']>, 'strategy' | 'reason'> &
-    Partial<NonNullable<Trip['resolution']>>,
-): void {
-  const { now, actor } = draft.context;
-  const role = actor.roles.includes('operator') ? 'operator' : actor.agentId === null ? 'server' : 'planner';
-  const resolution = { assessment: null, changes: {}, by: { agentId: actor.agentId, role }, ...how };
-  const closed: Trip = { ...trip, state: 'closed', closedAt: now, resolution };
-  draft.trips.set(closed.id, closed);
-  draft.emit('trip.resolved', taskId, {
-    reason: how.reason,
-    data: {
-      ...tripFacts(closed),
-      strategy: resolution.strategy,
-      assessment: resolution.assessment,
-      changes: resolution.changes,
-    },
   });
 }

@@ -2,19 +2,14 @@ import { toWire } from '../../../kernel/ids.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { openTaskLayers } from '../../guard/evaluate.js';
+import { isSlowLoop, nothingChanged, stillOverLimit } from '../../guard/recovery.js';
 import type { TaskLimits } from '../../guard/types.js';
 import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
 import type { CommandOf, Task, UnblockChanges } from '../types.js';
+import { closeTrip } from './closing.js';
 import { standIns } from './dependencies.js';
 import type { Draft } from './draft.js';
-import {
-  applyEdit,
-  changedFields,
-  closeTrip,
-  mustEscalate,
-  nothingChanged,
-  stillOverLimit,
-} from './planning.js';
+import { applyEdit, changedFields, needsOperator } from './planning.js';
 import * as refusal from './refusals.js';
 import { readGuard, settle } from './settle.js';
 
@@ -26,7 +21,8 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<nul
   const task = draft.taskOf(command.taskId);
   const operator = draft.context.actor.roles.includes('operator');
   if (task.state !== 'blocked') return { ok: false, refusal: refusal.invalidTransition(task, 'unblock') };
-  if (!operator && mustEscalate(draft, task)) return { ok: false, refusal: refusal.escalationRequired(task) };
+  if (!operator && needsOperator(draft, task))
+    return { ok: false, refusal: refusal.escalationRequired(task) };
   if (!operator && command.changes.limits?.maxUnblocks !== undefined)
     return { ok: false, refusal: operatorsLimit() };
   if (command.to === 'in_review' && (task.memory.last?.hasResult !== true || task.memory.last.judged)) {
@@ -36,24 +32,22 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<nul
   if (!changed.ok) return changed;
   const fields = [...changedFields(task, changed.value), ...handsChanged(task, command.changes)];
   const { trip } = task.memory;
-  // An operator is the person that a cron planner escalates to: asking it to change something would leave nobody to say "go on".
-  if (
-    trip !== null &&
-    !operator &&
-    task.counters.unblockCount > 0 &&
-    !task.memory.changedSinceTrip &&
-    fields.length === 0
-  ) {
-    return { ok: false, refusal: nothingChanged() };
-  }
+  const recovery = {
+    trip,
+    recoveries: task.counters.unblockCount,
+    maxRecoveries: draft.limitsOf(task).maxUnblocks,
+    changed: task.memory.changedSinceTrip || fields.length > 0,
+    byOperator: operator,
+  };
+  if (isSlowLoop(recovery)) return { ok: false, refusal: nothingChanged() };
   const lifted = lift(draft, changed.value, command, trip !== null);
   const next = draft.put(lifted);
   const over = openTaskLayers(readGuard(draft, next));
   if (over.length > 0) return { ok: false, refusal: stillOverLimit(over.map(layerToWire)) };
   const changes = changesToWire(command);
   if (trip !== null) {
-    const strategy = fields.length > 0 || task.memory.changedSinceTrip ? 'adjust' : 'reset';
-    closeTrip(draft, trip, task.id, {
+    const strategy = recovery.changed ? 'adjust' : 'reset';
+    closeTrip(draft, trip, {
       strategy,
       reason: command.reason,
       assessment: command.assessment,
