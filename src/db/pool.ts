@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { GatheringSocket } from './gathering-socket.js';
 import type { DatabaseLog } from './log.js';
 
 /** What a pool needs to know. */
@@ -75,6 +76,7 @@ export function createPool(settings: PoolSettings, log: DatabaseLog): pg.Pool {
     application_name: 'fuseboard',
     options: SESSION,
     keepAlive: true,
+    stream: () => new GatheringSocket(),
     types,
   });
   // Without a listener, an idle connection that the server closes would end the process.

@@ -7,6 +7,11 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
+/** The edges of a transaction, prepared like every other statement so that they travel with those between them. */
+export const BEGIN: Statement = { name: 'begin', text: 'BEGIN', values: [] };
+export const COMMIT: Statement = { name: 'commit', text: 'COMMIT', values: [] };
+export const ROLLBACK: Statement = { name: 'rollback', text: 'ROLLBACK', values: [] };
+
 /** What statements run on: the pool, or one connection of it. */
 export type Queryable = Pick<pg.Pool | pg.PoolClient, 'query'>;
 

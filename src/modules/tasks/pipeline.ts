@@ -1,5 +1,5 @@
 import { isDatabaseUnavailable } from '../../db/faults.js';
-import type { Pool, PoolClient, Statement } from '../../db/statement.js';
+import { BEGIN, COMMIT, type Pool, type PoolClient, ROLLBACK, rowsOf, type Statement } from '../../db/statement.js';
 import type { Answer } from '../../kernel/answer.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { NewId } from '../../kernel/ids.js';
@@ -134,7 +134,7 @@ class Lane {
     const { pool } = this.deps;
     const batch = await this.decide(pool, envelopes, false);
     if (batch.isEmpty) return (await proveHead(pool, this.board)) ? batch.answers : null;
-    return this.write(await pool.connect(), batch, ['BEGIN', ...batch.statements(), 'COMMIT']);
+    return this.write(await pool.connect(), batch, [BEGIN, ...batch.statements(), COMMIT]);
   }
 
   /** Holds the project while it reads and decides: slower, but nobody else can be faster. */
@@ -142,14 +142,14 @@ class Lane {
     const client = await this.deps.pool.connect();
     let batch: Batch;
     try {
-      await client.query('BEGIN');
+      await rowsOf(client, BEGIN);
       batch = await this.decide(client, envelopes, true);
     } catch (error) {
       client.release(true);
       throw error;
     }
-    if (!batch.isEmpty) return this.write(client, batch, [...batch.statements(), 'COMMIT']);
-    await client.query('ROLLBACK');
+    if (!batch.isEmpty) return this.write(client, batch, [...batch.statements(), COMMIT]);
+    await rowsOf(client, ROLLBACK);
     client.release();
     this.board.endBatch();
     return batch.answers;
@@ -177,7 +177,7 @@ class Lane {
   private async write(
     client: PoolClient,
     batch: Batch,
-    statements: readonly (string | Statement)[],
+    statements: readonly Statement[],
   ): Promise<readonly Answer[] | null> {
     try {
       await runAll(client, statements);
@@ -194,13 +194,8 @@ class Lane {
 }
 
 /** Sends all statements at once; they run in order, and the first error is the one that counts. */
-async function runAll(client: PoolClient, statements: readonly (string | Statement)[]): Promise<void> {
-  const running = statements.map((statement) =>
-    typeof statement === 'string'
-      ? client.query(statement)
-      : client.query({ name: statement.name, text: statement.text, values: [...statement.values] }),
-  );
-  const results = await Promise.allSettled(running);
+async function runAll(client: PoolClient, statements: readonly Statement[]): Promise<void> {
+  const results = await Promise.allSettled(statements.map((statement) => rowsOf(client, statement)));
   const failed = results.find((result) => result.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
 }
