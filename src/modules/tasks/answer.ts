@@ -2,7 +2,7 @@ import type { Answer } from '../../kernel/answer.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { layerToWire, verdictToWire } from '../guard/wire.js';
 import { runToWire } from '../runs/wire.js';
-import { readGuard } from './decide/settle.js';
+import { verdictOf } from './decide/settle.js';
 import type { Decision, Draft } from './decide.js';
 import type { AnyCommand } from './types.js';
 import { answerToWire, claimToWire, time } from './wire.js';
@@ -20,12 +20,11 @@ export function answerOf(decision: Decision, command: AnyCommand): Answer {
         : done(draft, { claims: claims(draft, outcome.claims) });
     case 'directive': {
       const { directive, reason, leaseExpiresAt } = outcome.directive;
-      const task = draft.taskOf(outcome.taskId);
       return done(draft, {
         directive,
         ...(reason === null ? {} : { reason }),
         lease_expires_at: leaseExpiresAt === null ? null : time(leaseExpiresAt),
-        guard: verdictToWire(readGuard(draft, task)),
+        guard: verdictToWire(verdictOf(draft, outcome.taskId)),
       });
     }
     case 'created': {
@@ -60,7 +59,7 @@ function done(
 
 function answerFor(draft: Draft, taskId: string): JsonObject {
   const task = draft.taskOf(taskId);
-  return answerToWire(task, draft.limitsOf(task), readGuard(draft, task), draft.trip);
+  return answerToWire(task, draft.limitsOf(task), verdictOf(draft, taskId), draft.trip);
 }
 
 type Claims = Extract<Decision['outcome'], { kind: 'claims' }>['claims'];

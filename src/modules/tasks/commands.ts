@@ -129,11 +129,18 @@ export function claimNext(
     runId: given.run_id,
     max: given.max,
     leaseSeconds: given.lease_seconds,
+    sessionId: given.session_id,
   };
 }
 
 export function claimOne(taskId: string, given: In<typeof schema.claimOne>): CommandOf<'claim'> {
-  return { type: 'claim', taskId, purpose: given.for ?? null, leaseSeconds: given.lease_seconds };
+  return {
+    type: 'claim',
+    taskId,
+    purpose: given.for ?? null,
+    leaseSeconds: given.lease_seconds,
+    sessionId: given.session_id,
+  };
 }
 
 export function heartbeat(taskId: string, given: In<typeof schema.heartbeat>): CommandOf<'heartbeat'> {

@@ -9,6 +9,7 @@ import { block, cancel, create, update } from './decide/planning.js';
 import * as refusal from './decide/refusals.js';
 import { approve, rework } from './decide/review.js';
 import { decideRun } from './decide/runs.js';
+import { attachVerdicts } from './decide/settle.js';
 import { type Claim, claim, claimNext } from './decide/start.js';
 import { unblock } from './decide/unblock.js';
 import { reportUsage } from './decide/usage.js';
@@ -47,9 +48,13 @@ export function decide(context: Context, command: AnyCommand): Decision {
   }
   const refused = doorRefusal(draft, command);
   const outcome = refused === null ? run(draft, command) : refusedWith(refused);
-  if (outcome.kind !== 'refused') return { draft, outcome };
+  if (outcome.kind !== 'refused') {
+    attachVerdicts(draft);
+    return { draft, outcome };
+  }
   const kept = KEEPS_EVIDENCE.has(command.type) ? draft : new Draft(context, command.type);
   logRefusal(kept, command, outcome.refusal);
+  attachVerdicts(kept);
   return { draft: kept, outcome };
 }
 

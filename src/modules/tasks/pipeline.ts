@@ -1,5 +1,13 @@
 import { isDatabaseUnavailable } from '../../db/faults.js';
-import { BEGIN, COMMIT, type Pool, type PoolClient, ROLLBACK, rowsOf, type Statement } from '../../db/statement.js';
+import {
+  BEGIN,
+  COMMIT,
+  type Pool,
+  type PoolClient,
+  ROLLBACK,
+  rowsOf,
+  type Statement,
+} from '../../db/statement.js';
 import type { Answer } from '../../kernel/answer.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { NewId } from '../../kernel/ids.js';

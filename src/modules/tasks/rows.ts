@@ -149,6 +149,7 @@ export interface AttemptRow {
   number: number;
   agent_id: string;
   lease_token: number;
+  session_id: string | null;
   claimed_at: Date;
   ended_at: Date | null;
   outcome: Outcome;
@@ -168,6 +169,7 @@ export function attemptOf(row: AttemptRow): Attempt {
     number: row.number,
     agentId: row.agent_id,
     leaseToken: row.lease_token,
+    sessionId: row.session_id,
     claimedAt: row.claimed_at.getTime(),
     endedAt: row.ended_at?.getTime() ?? null,
     outcome: row.outcome,

@@ -19,7 +19,7 @@ export const TASK_COLUMNS = `id, project_id, run_id, parent_id, supersedes, supe
   tokens_cache_read, tokens_cache_write, cost_micros, unblock_count, trip_count, event_number, memory, feedback, version,
   created_at, updated_at, finished_at`;
 
-export const ATTEMPT_COLUMNS = `task_id, number, agent_id, lease_token, claimed_at, ended_at, outcome, result, result_hash, late_result,
+export const ATTEMPT_COLUMNS = `task_id, number, agent_id, lease_token, session_id, claimed_at, ended_at, outcome, result, result_hash, late_result,
   error, usage, change, verdict`;
 
 /** Tasks by id; those that are not there are left out. */
@@ -305,18 +305,19 @@ const WRITE_TASKS = `WITH u AS MATERIALIZED (SELECT u.*, ${PLACE_OF_TASK}
 export function insertAttempts(projectId: string, attempts: readonly AttemptWrite[]): Statement {
   return {
     name: 'attempts_insert',
-    text: `INSERT INTO attempts (project_id, task_id, number, agent_id, lease_token, claimed_at, ended_at, outcome, result_hash, result,
+    text: `INSERT INTO attempts (project_id, task_id, number, agent_id, lease_token, session_id, claimed_at, ended_at, outcome, result_hash, result,
         late_result, error, usage, change, verdict)
-      SELECT $1, u.task_id, u.number, u.agent_id, u.lease_token, u.claimed_at, u.ended_at, u.outcome, u.result_hash, nullif(u.result, 'null'),
+      SELECT $1, u.task_id, u.number, u.agent_id, u.lease_token, u.session_id, u.claimed_at, u.ended_at, u.outcome, u.result_hash, nullif(u.result, 'null'),
         nullif(u.late_result, 'null'), nullif(u.error, 'null'), u.usage, nullif(u.change, 'null'), nullif(u.verdict, 'null')
-      FROM ROWS FROM (unnest($2::uuid[], $3::int[], $4::timestamptz[], $5::text[], $6::text[], $13::uuid[], $14::int[], $15::timestamptz[]),
+      FROM ROWS FROM (unnest($2::uuid[], $3::int[], $4::timestamptz[], $5::text[], $6::text[], $13::uuid[], $14::int[], $15::uuid[], $16::timestamptz[]),
         ${ATTEMPT_JSONS})
-        AS u(task_id, number, ended_at, outcome, result_hash, agent_id, lease_token, claimed_at, result, late_result, error, usage, change, verdict)`,
+        AS u(task_id, number, ended_at, outcome, result_hash, agent_id, lease_token, session_id, claimed_at, result, late_result, error, usage, change, verdict)`,
     values: [
       projectId,
       ...attemptColumns(attempts),
       plain(attempts, (a) => a.agentId ?? null),
       plain(attempts, (a) => a.leaseToken ?? null),
+      plain(attempts, (a) => a.sessionId ?? null),
       plain(attempts, (a) => timestamp(a.claimedAt ?? null)),
     ],
   };

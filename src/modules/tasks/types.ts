@@ -196,6 +196,7 @@ export interface Attempt {
   readonly number: number;
   readonly agentId: string;
   readonly leaseToken: number;
+  readonly sessionId: string | null;
   readonly claimedAt: number;
   readonly endedAt: number | null;
   readonly outcome: Outcome;
@@ -265,6 +266,8 @@ export interface UnblockChanges {
 
 interface ClaimTerms {
   readonly leaseSeconds: number;
+  /** The agent's session in which the work is done; kept on the attempt. */
+  readonly sessionId: string | null;
 }
 
 /** Everything that can be asked of the board. `type` is the command's name in the machine's table. */

@@ -35,6 +35,8 @@ export class Draft {
   readonly droppedEdges: { readonly taskId: string; readonly dependsOnId: string }[] = [];
   /** The command's own trip, for its answer. */
   trip: Trip | null = null;
+  /** The guard's word on each task after the command. */
+  readonly verdicts = new Map<string, GuardVerdict>();
   /** Layers whose warning line this command crossed. */
   readonly warnings: GuardVerdict['layers'][number][] = [];
 

@@ -14,7 +14,7 @@ import {
   severityOf,
 } from '../../guard/evaluate.js';
 import type { LayerReading, RunLimits, TaskLimits, Trip, Verdict } from '../../guard/types.js';
-import { inUnits, layerToWire } from '../../guard/wire.js';
+import { inUnits, layerToWire, verdictToWire } from '../../guard/wire.js';
 import type { Run } from '../../runs/types.js';
 import type { Task } from '../types.js';
 import type { Draft } from './draft.js';
@@ -24,6 +24,22 @@ import { isTerminal, stopWork } from './machine.js';
 export function readGuard(draft: Draft, task: Task): Verdict {
   const run = draft.runOf(task);
   return evaluate(guardInputOf(task, draft.limitsOf(task), run, draft.runLimitsOf(run), draft.context.now));
+}
+
+/** The guard's word on a task after the command: as it was settled, or as it reads now. */
+export function verdictOf(draft: Draft, taskId: string): Verdict {
+  return draft.verdicts.get(taskId) ?? readGuard(draft, draft.taskOf(taskId));
+}
+
+/** Writes the guard's word on the command's own event of each task. What follows in the same command says what it did. */
+export function attachVerdicts(draft: Draft): void {
+  const seen = new Set<string>();
+  draft.events.forEach((event, index) => {
+    if (event.taskId === null || seen.has(event.taskId)) return;
+    seen.add(event.taskId);
+    const guard = verdictToWire(verdictOf(draft, event.taskId));
+    draft.events[index] = { ...event, data: { ...event.data, guard } };
+  });
 }
 
 /** What the guard reads of a task and its run. */
@@ -53,6 +69,7 @@ function guardCounters(task: Task): Task['counters'] {
  */
 export function settle(draft: Draft, taskId: string): Verdict {
   const verdict = readGuard(draft, draft.taskOf(taskId));
+  draft.verdicts.set(taskId, verdict);
   warn(draft, taskId, verdict);
   const open = openTaskLayers(verdict);
   const task = draft.taskOf(taskId);

@@ -36,7 +36,7 @@ export function claimNext(draft: Draft, command: CommandOf<'claim_next'>): Resul
     const task = draft.taskOf(candidate.id);
     if (startRefusal(draft, task, purpose) !== null || keptForAnother(draft, task, purpose)) continue;
     if (purpose === 'work' && tripped(draft, task)) continue;
-    claims.push(start(draft, task, purpose, command.leaseSeconds));
+    claims.push(start(draft, task, purpose, command));
   }
   return ok(claims);
 }
@@ -60,7 +60,7 @@ export function claim(draft: Draft, command: CommandOf<'claim'>): Result<readonl
   if (purpose === 'work' && tripped(draft, task)) {
     return { ok: false, refusal: refusal.taskBlocked(draft.taskOf(task.id)) };
   }
-  return ok([start(draft, task, purpose, command.leaseSeconds)]);
+  return ok([start(draft, task, purpose, command)]);
 }
 
 /** An agent with several roles claims work, unless the task is there to be reviewed and it is only a reviewer. */
@@ -124,10 +124,22 @@ function tripped(draft: Draft, task: Task): boolean {
   return true;
 }
 
-function start(draft: Draft, task: Task, purpose: ClaimPurpose, seconds: number): Claim {
+function start(
+  draft: Draft,
+  task: Task,
+  purpose: ClaimPurpose,
+  { leaseSeconds, sessionId }: Pick<CommandOf<'claim'>, 'leaseSeconds' | 'sessionId'>,
+): Claim {
   const { actor, now } = draft.context;
   if (actor.agentId === null) throw new Error('the server claims nothing');
-  const lease = leaseFor(task, actor.agentId, purpose, seconds, now, draft.limitsOf(task).maxAttemptSeconds);
+  const lease = leaseFor(
+    task,
+    actor.agentId,
+    purpose,
+    leaseSeconds,
+    now,
+    draft.limitsOf(task).maxAttemptSeconds,
+  );
   if (purpose === 'review') {
     draft.putQuietly({ ...task, lease, leaseToken: lease.token });
     draft.emit('task.review_claimed', task.id, {
@@ -166,6 +178,7 @@ function start(draft: Draft, task: Task, purpose: ClaimPurpose, seconds: number)
     number,
     agentId: actor.agentId,
     leaseToken: lease.token,
+    sessionId,
     claimedAt: now,
     endedAt: null,
     outcome: 'in_progress',
