@@ -1,0 +1,20 @@
+/** One slice of load, as the client process is told it. */
+export interface Job {
+  readonly kind: 'claims' | 'loops';
+  readonly port: number;
+  readonly executorKey: string;
+  readonly reviewerKey: string;
+  readonly connections: number;
+  /** Sent, and not counted. */
+  readonly warmUpMs: number;
+  readonly ms: number;
+}
+
+/** What came of a slice. `done` counts claims, or whole loops. */
+export interface Outcome {
+  readonly done: number;
+  readonly seconds: number;
+  /** Of one claim, or of one whole loop, in milliseconds. */
+  readonly median: number;
+  readonly p99: number;
+}
