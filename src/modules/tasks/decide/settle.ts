@@ -66,18 +66,23 @@ function guardCounters(task: Task): Task['counters'] {
 /**
  * Holds the limits against what a command has just done: warnings for lines crossed, a trip for the highest open task
  * layer, which blocks the task; and likewise for its run. The command itself stands; what it reached stops the next one.
+ * `grave`: the task must stop for an operator, whatever its counters say.
  */
-export function settle(draft: Draft, taskId: string): Verdict {
+export function settle(draft: Draft, taskId: string, grave = false): Verdict {
   const verdict = readGuard(draft, draft.taskOf(taskId));
   draft.verdicts.set(taskId, verdict);
   warn(draft, taskId, verdict);
-  const open = openTaskLayers(verdict);
   const task = draft.taskOf(taskId);
+  const layer = openTaskLayers(verdict)[0] ?? (grave ? layerOf(verdict, 'error') : undefined);
   if (task.memory.trip !== null) escalate(draft, task, verdict);
-  else if (open[0] !== undefined && !isTerminal(task.state) && task.state !== 'blocked')
-    trip(draft, task, open[0], verdict);
+  else if (layer !== undefined && !isTerminal(task.state) && task.state !== 'blocked')
+    trip(draft, task, layer, verdict, grave);
   settleRun(draft, draft.runOf(task), verdict);
   return verdict;
+}
+
+function layerOf(verdict: Verdict, kind: LayerReading['kind']): LayerReading | undefined {
+  return verdict.layers.find((layer) => layer.kind === kind);
 }
 
 function warn(draft: Draft, taskId: string, verdict: Verdict): void {
@@ -116,7 +121,8 @@ export function trip(draft: Draft, task: Task, layer: LayerReading, verdict: Ver
     resolution: null,
   };
   const from = task.state;
-  const reason = reachedText(layer);
+  const reason =
+    layer.state === 'open' ? reachedText(layer) : 'two agents reported that they cannot work on it';
   const stopped = stopWork(draft, task);
   draft.put({
     ...stopped,
@@ -136,7 +142,7 @@ export function trip(draft: Draft, task: Task, layer: LayerReading, verdict: Ver
 function escalate(draft: Draft, task: Task, verdict: Verdict): void {
   const open = task.memory.trip;
   if (open === null) return;
-  const layer = verdict.layers.find((reading) => reading.kind === open.kind);
+  const layer = layerOf(verdict, open.kind);
   if (layer === undefined || layer.value <= open.value) return;
   const usedUp = task.counters.unblockCount >= draft.limitsOf(task).maxUnblocks;
   const severity = graver(open.severity, severityOf(layer.kind, layer.value, layer.limit, usedUp));

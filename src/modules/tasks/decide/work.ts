@@ -1,13 +1,12 @@
 import type { Json } from '../../../kernel/json.js';
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
-import { readLayer } from '../../guard/evaluate.js';
 import { fingerprintOf } from '../../guard/fingerprint.js';
 import type { AttemptError, CommandOf, Lease, Task } from '../types.js';
 import type { Draft } from './draft.js';
 import { countedError, extended, isTerminal, returned, withLast } from './machine.js';
 import { invalidTransition, leaseLost } from './refusals.js';
 import { progress } from './run.js';
-import { readGuard, settle, trip } from './settle.js';
+import { settle } from './settle.js';
 import { addToLast, addToTask, usageFacts } from './usage.js';
 
 /** What a heartbeat tells its sender to do. */
@@ -32,6 +31,13 @@ function handOf(draft: Draft, task: Task, leaseToken: number): Hand {
   const stopped =
     last !== null && last.outcome === 'stopped' && last.token === leaseToken && last.agentId === agentId;
   return stopped ? { kind: 'stopped' } : { kind: 'none' };
+}
+
+/** The hand a result or failure comes from. A stopped holder has handed in once its result is before a reviewer, or judged. */
+function handingIn(draft: Draft, task: Task, leaseToken: number): Hand {
+  const hand = handOf(draft, task, leaseToken);
+  const handedIn = task.state === 'in_review' || task.memory.last?.judged === true;
+  return hand.kind === 'stopped' && handedIn ? { kind: 'none' } : hand;
 }
 
 /** A sign of life. Extends the lease and says whether to go on; to a stopped holder it says why to stop. */
@@ -84,7 +90,7 @@ export function submit(draft: Draft, command: CommandOf<'submit'>): Result<null>
       },
     };
   }
-  const hand = handOf(draft, task, command.leaseToken);
+  const hand = handingIn(draft, task, command.leaseToken);
   const { now } = draft.context;
   const handedIn = {
     result: command.result,
@@ -151,7 +157,7 @@ function isEmpty(result: Json): boolean {
 /** The task goes back to whoever comes next, with its error kept; what counts, counts. */
 export function fail(draft: Draft, command: CommandOf<'fail'>): Result<null> {
   const task = draft.taskOf(command.taskId);
-  const hand = handOf(draft, task, command.leaseToken);
+  const hand = handingIn(draft, task, command.leaseToken);
   const { class: errorClass, message, detail } = command.error;
   if (hand.kind === 'none' || (hand.kind === 'holder' && hand.lease.kind === 'review')) {
     return tooLate(draft, task, command, { error: { class: errorClass, message, detail } });
@@ -194,18 +200,7 @@ export function fail(draft: Draft, command: CommandOf<'fail'>): Result<null> {
     reason: message,
     data: { ...data, retry_after_seconds: delay },
   });
-  settle(draft, task.id);
-  const settled = draft.taskOf(task.id);
-  if (settled.memory.fatalBy.length > 1 && settled.state !== 'blocked') {
-    const { maxErrors } = draft.limitsOf(settled);
-    trip(
-      draft,
-      settled,
-      readLayer('error', settled.counters.errorCount, maxErrors),
-      readGuard(draft, settled),
-      true,
-    );
-  }
+  settle(draft, task.id, back.memory.fatalBy.length > 1);
   return ok(null);
 }
 
@@ -287,7 +282,7 @@ function lateRefusal(
     last !== null &&
     last.token === token &&
     last.agentId === draft.context.actor.agentId &&
-    last.outcome === 'submitted';
+    (last.outcome === 'submitted' || (last.outcome === 'stopped' && last.hasResult));
   const reviewing = task.lease?.kind === 'review' && task.lease.token === token;
   return (handedIn && !isTerminal(task.state)) || reviewing
     ? invalidTransition(task, command)
