@@ -181,7 +181,8 @@ export function actionFor(severity: Severity): ActionRequired {
   return severity === 'HIGH' ? 'BLOCKER_ESCALATION' : 'AUTOMATIC_RECOVERY';
 }
 
-/** By how many percent a value is over its limit, to one decimal; 0 at or below it. */
+/** By how many percent a value is over its limit, to one decimal; 0 at or below it. Over a limit of nothing: 100. */
 export function overPercent(value: number, limit: number): number {
+  if (limit <= 0) return value <= limit ? 0 : 100;
   return value <= limit ? 0 : Math.round(((value - limit) / limit) * 1000) / 10;
 }

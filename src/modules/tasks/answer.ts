@@ -67,7 +67,9 @@ type Claims = Extract<Decision['outcome'], { kind: 'claims' }>['claims'];
 function claims(draft: Draft, given: Claims): JsonObject[] {
   return given.map(({ taskId, lease, guard }) => {
     const task = draft.taskOf(taskId);
-    return claimToWire(task, draft.limitsOf(task), lease, guard, draft.trip);
+    // A claim that passed over a task which it found over its limit does not tell of that task's trip.
+    const trip = draft.trip?.taskId === taskId || draft.trip?.scope === 'run' ? draft.trip : null;
+    return claimToWire(task, draft.limitsOf(task), lease, guard, trip);
   });
 }
 

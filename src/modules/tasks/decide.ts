@@ -3,14 +3,16 @@ import type { Refusal, Result } from '../../kernel/refusal.js';
 import { RUN_TRANSITIONS } from '../runs/transitions.js';
 import type { RunCommand } from '../runs/types.js';
 import type { Context } from './decide/context.js';
+import { create } from './decide/create.js';
 import { Draft } from './decide/draft.js';
+import { update } from './decide/edit.js';
 import { expire, wake } from './decide/expiry.js';
-import { block, cancel, create, update } from './decide/planning.js';
 import * as refusal from './decide/refusals.js';
 import { approve, rework } from './decide/review.js';
 import { decideRun } from './decide/runs.js';
 import { attachVerdicts } from './decide/settle.js';
 import { type Claim, claim, claimNext } from './decide/start.js';
+import { block, cancel } from './decide/stop.js';
 import { unblock } from './decide/unblock.js';
 import { reportUsage } from './decide/usage.js';
 import { type Directive, fail, heartbeat, release, submit } from './decide/work.js';
@@ -132,9 +134,16 @@ function onTask(command: { readonly taskId: string }, result: Result<null>): Out
 
 /**
  * The commands whose draft is kept when they are refused. They refuse before making any change of their own, so what the
- * draft holds then was true before and is only recorded: a lease found past its end, a late result.
+ * draft holds then was true before and is only recorded: a lease found past its end, a deadline passed, a late result.
  */
-const KEEPS_EVIDENCE: ReadonlySet<CommandType> = new Set(['claim', 'submit', 'fail', 'approve', 'rework']);
+const KEEPS_EVIDENCE: ReadonlySet<CommandType> = new Set([
+  'claim',
+  'claim_next',
+  'submit',
+  'fail',
+  'approve',
+  'rework',
+]);
 
 /** A refusal by an open trip is logged once for each agent and code, so that polling writes nothing. */
 function logRefusal(draft: Draft, command: Command, { code }: Refusal): void {

@@ -1,6 +1,7 @@
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { openTaskLayers } from '../../guard/evaluate.js';
 import type { Verdict as GuardVerdict } from '../../guard/types.js';
+import type { Run } from '../../runs/types.js';
 import {
   type ClaimPurpose,
   type CommandOf,
@@ -13,7 +14,8 @@ import type { Draft } from './draft.js';
 import { expireLease } from './expiry.js';
 import { isTerminal, leaseFor, NO_USAGE } from './machine.js';
 import * as refusal from './refusals.js';
-import { readGuard, settle, trip } from './settle.js';
+import { missingRun, readRunGuard } from './runs.js';
+import { readGuard, settle, settleRun, trip } from './settle.js';
 
 /** One claim that was given. */
 export interface Claim {
@@ -26,16 +28,13 @@ export interface Claim {
 export function claimNext(draft: Draft, command: CommandOf<'claim_next'>): Result<readonly Claim[]> {
   const claims: Claim[] = [];
   const { runId, purpose, labels } = command;
-  if (runId !== null && purpose === 'work') {
-    const run = draft.runs.get(runId) ?? draft.context.view.run(runId);
-    if (run?.state === 'tripped') return { ok: false, refusal: refusal.runTripped(run) };
-    if (run?.state === 'closed') return { ok: false, refusal: refusal.runClosed(run) };
-  }
+  const refused = runId === null ? null : namedRunRefusal(draft, runId, purpose);
+  if (refused !== null) return { ok: false, refusal: refused };
   for (const candidate of draft.context.view.queue({ purpose, runId, labels })) {
     if (claims.length === command.max) break;
     const task = draft.taskOf(candidate.id);
     if (startRefusal(draft, task, purpose) !== null || keptForAnother(draft, task, purpose)) continue;
-    if (purpose === 'work' && tripped(draft, task)) continue;
+    if (purpose === 'work' && limitRefusal(draft, task) !== null) continue;
     claims.push(start(draft, task, purpose, command));
   }
   return ok(claims);
@@ -57,9 +56,8 @@ export function claim(draft: Draft, command: CommandOf<'claim'>): Result<readonl
   if (lease !== null && lease.expiresAt <= now) task = expireLease(draft, task);
   const refused = startRefusal(draft, task, purpose);
   if (refused !== null) return { ok: false, refusal: refused };
-  if (purpose === 'work' && tripped(draft, task)) {
-    return { ok: false, refusal: refusal.taskBlocked(draft.taskOf(task.id)) };
-  }
+  const stopped = purpose === 'work' ? limitRefusal(draft, task) : null;
+  if (stopped !== null) return { ok: false, refusal: stopped };
   return ok([start(draft, task, purpose, command)]);
 }
 
@@ -83,9 +81,8 @@ function startRefusal(draft: Draft, task: Task, purpose: ClaimPurpose): Refusal 
   if (task.state === 'blocked') return refusal.taskBlocked(task);
   if (task.state === 'in_progress') return refusal.alreadyClaimed(draft, task);
   if (isTerminal(task.state) || task.state === 'in_review') return refusal.invalidTransition(task, 'claim');
-  const run = draft.runOf(task);
-  if (run.state === 'tripped') return refusal.runTripped(run);
-  if (run.state === 'closed') return refusal.runClosed(run);
+  const refused = runRefusal(draft.runOf(task));
+  if (refused !== null) return refused;
   if (task.unmet > 0) return refusal.dependencyUnmet(draft, task);
   const { excluded, assigned } = task.memory;
   if (excluded.includes(agentId) || (assigned !== null && assigned !== agentId))
@@ -115,13 +112,33 @@ function keptForAnother(draft: Draft, task: Task, purpose: ClaimPurpose): boolea
     );
 }
 
-/** A limit lowered from above can already be over when work would start: then the task is blocked instead. */
-function tripped(draft: Draft, task: Task): boolean {
+/** A claim that names its run is told why nothing in it starts. */
+function namedRunRefusal(draft: Draft, runId: string, purpose: ClaimPurpose): Refusal | null {
+  const named = draft.run(runId);
+  if (named === null) return missingRun(runId);
+  if (purpose === 'review') return null;
+  settleRun(draft, named, readRunGuard(draft, named));
+  return runRefusal(draft.runById(runId));
+}
+
+function runRefusal(run: Run): Refusal | null {
+  if (run.state === 'tripped') return refusal.runTripped(run);
+  return run.state === 'closed' ? refusal.runClosed(run) : null;
+}
+
+/**
+ * A limit lowered from above, or a deadline that has passed since, can already be crossed when work would start: then the
+ * task, or its run, is stopped instead.
+ */
+function limitRefusal(draft: Draft, task: Task): Refusal | null {
   const verdict = readGuard(draft, task);
+  settleRun(draft, draft.runOf(task), verdict);
+  const refused = runRefusal(draft.runOf(task));
+  if (refused !== null) return refused;
   const [open] = openTaskLayers(verdict);
-  if (open === undefined) return false;
+  if (open === undefined) return null;
   trip(draft, task, open, verdict);
-  return true;
+  return refusal.taskBlocked(draft.taskOf(task.id));
 }
 
 function start(
