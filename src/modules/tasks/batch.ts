@@ -32,8 +32,11 @@ export class Batch {
   private readonly trips = new Map<string, Trip>();
   private readonly attempts = new Map<string, AttemptWrite>();
   private readonly events: CommittedEvent[] = [];
-  private readonly edges: Draft['edges'][number][] = [];
-  private readonly droppedEdges: Draft['edges'][number][] = [];
+  /** Who waits for whom after the batch, of those whose waiting it changed. */
+  private readonly edges = new Map<
+    string,
+    { readonly edge: Draft['edges'][number]; readonly waits: boolean }
+  >();
   private readonly toKeep: KeptAnswer[] = [];
   /** A run was recovered: any number of its tasks may be claimed again. */
   private reopened = false;
@@ -152,14 +155,15 @@ export class Batch {
     for (const trip of draft.trips.values()) this.trips.set(trip.id, trip);
     for (const write of draft.attempts) {
       const key = `${write.taskId}|${write.number}`;
-      this.attempts.set(key, { ...this.attempts.get(key), ...write });
+      const known = this.attempts.get(key);
+      this.attempts.set(key, { ...known, ...write, ...firstLateResult(known) });
     }
     for (const event of draft.events) {
       const position = this.base.position + this.events.length + 1;
       this.events.push({ event, id: this.rules.newId(), position, at: board.now, request: envelope.request });
     }
-    this.edges.push(...draft.edges);
-    this.droppedEdges.push(...draft.droppedEdges);
+    for (const edge of draft.droppedEdges) this.edges.set(edgeKey(edge), { edge, waits: false });
+    for (const edge of draft.edges) this.edges.set(edgeKey(edge), { edge, waits: true });
   }
 
   /** The whole batch as statements, the compare-and-set first: where it fails, nothing after it counts. */
@@ -167,30 +171,29 @@ export class Batch {
     const { projectId, now } = this.board;
     const changed = [...this.tasks].map(([id, { before }]) => ({ before, after: this.board.latest(id) }));
     const fresh = changed.filter(({ before }) => before === null).map(({ after }) => after);
+    const known = changed.filter(({ before }) => before !== null).map(({ after }) => after);
     const edited = changed
       .filter(({ before, after }) => before !== null && isEdited(before, after))
       .map(({ after }) => after);
+    const edges = [...this.edges.values()];
+    const added = edges.filter(({ waits }) => waits).map(({ edge }) => edge);
+    const dropped = edges.filter(({ waits }) => !waits).map(({ edge }) => edge);
     const runs = [...this.runs].map((id) => this.board.run(id)).filter((run) => run !== null);
     const attempts = [...this.attempts.values()];
     const opened = attempts.filter((attempt) => attempt.claimedAt !== undefined);
-    const added = attempts.filter((attempt) => attempt.claimedAt === undefined);
+    const ended = attempts.filter((attempt) => attempt.claimedAt === undefined);
     const statements = [advance(projectId, this.base.revision, this.events.length)];
     if (runs.length > 0) statements.push(writeRuns(projectId, runs));
-    if (fresh.length > 0) statements.push(insertTasks(projectId, fresh, now));
+    // What was there goes first: a key that it gives up may be taken by one that is new.
     if (edited.length > 0) statements.push(editTasks(projectId, edited));
-    if (changed.length > 0)
-      statements.push(
-        writeTasks(
-          projectId,
-          changed.map(({ after }) => after),
-          now,
-        ),
-      );
+    if (known.length > 0) statements.push(writeTasks(projectId, known, now));
+    if (fresh.length > 0)
+      statements.push(insertTasks(projectId, fresh, now), writeTasks(projectId, fresh, now));
     if (opened.length > 0) statements.push(insertAttempts(projectId, opened));
-    if (added.length > 0) statements.push(updateAttempts(projectId, added));
+    if (ended.length > 0) statements.push(updateAttempts(projectId, ended));
     if (this.trips.size > 0) statements.push(writeTrips(projectId, [...this.trips.values()]));
-    if (this.droppedEdges.length > 0) statements.push(deleteEdges(projectId, this.droppedEdges));
-    if (this.edges.length > 0) statements.push(insertEdges(projectId, this.edges));
+    if (dropped.length > 0) statements.push(deleteEdges(projectId, dropped));
+    if (added.length > 0) statements.push(insertEdges(projectId, added));
     if (this.events.length > 0) statements.push(appendEvents(projectId, this.events));
     if (this.toKeep.length > 0) statements.push(keepAnswers(projectId, this.toKeep, now));
     return statements;
@@ -214,6 +217,15 @@ export class Batch {
       now: board.now,
     };
   }
+}
+
+function edgeKey({ taskId, dependsOnId }: Draft['edges'][number]): string {
+  return `${taskId}|${dependsOnId}`;
+}
+
+/** A late result is kept as it first came. */
+function firstLateResult(known: AttemptWrite | undefined): Pick<AttemptWrite, 'lateResult'> {
+  return known?.lateResult === undefined ? {} : { lateResult: known.lateResult };
 }
 
 function isEdited(before: Task, after: Task): boolean {

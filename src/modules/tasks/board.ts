@@ -2,8 +2,9 @@ import type { Actor } from '../../kernel/actor.js';
 import type { OwnLimits } from '../guard/types.js';
 import type { Run } from '../runs/types.js';
 import type { QueueFilter, RosterAgent, View } from './decide/context.js';
+import { waitsFor } from './decide/dependencies.js';
 import type { Draft } from './decide/draft.js';
-import { isTerminal, placementOf } from './decide/machine.js';
+import { holdsDedupeKey, isTerminal, placementOf } from './decide/machine.js';
 import type { Attempt, Task } from './types.js';
 
 /** The head of one queue as known here: ids in claim order, and whether the queue goes on behind them. */
@@ -57,6 +58,8 @@ export class Board implements View {
   private readonly attemptsLookedUp = new Set<string>();
   private readonly reachable = new Map<string, readonly string[]>();
   private readonly dedupe = new Map<string, string | null>();
+  /** Changed by this batch: what the database has of these is older. */
+  private readonly touched = new Set<string>();
   private defaultRunId: string | null = null;
   private weight = 0;
 
@@ -83,6 +86,7 @@ export class Board implements View {
     this.missingRuns.clear();
     this.reachable.clear();
     this.dedupe.clear();
+    this.touched.clear();
     if (this.tasks.size > TASKS_MAX || this.weight > WEIGHT_MAX || this.windows.size > WINDOWS_MAX) {
       this.tasks.clear();
       this.windows.clear();
@@ -175,6 +179,7 @@ export class Board implements View {
     window.complete = tasks.length < window.size;
     window.size = WINDOW_SIZE;
     window.starved = false;
+    for (const id of this.touched) this.place(window, this.latest(id));
   }
 
   /** Makes a decided command's change what the next decision sees. */
@@ -184,15 +189,46 @@ export class Board implements View {
       if (this.runs.get(run.id)?.state !== run.state) this.windows.clear();
       this.runs.set(run.id, run);
     }
+    for (const { dependsOnId } of draft.edges) {
+      const isFirst = this.tasks.get(dependsOnId)?.hasDependants !== true;
+      if (isFirst && !this.dependantIds.has(dependsOnId)) this.dependantIds.set(dependsOnId, []);
+    }
     for (const task of draft.tasks.values()) {
       this.count(this.tasks.get(task.id) ?? null, task);
       this.remember(task);
+      this.touched.add(task.id);
+      this.keepDedupe(task);
       for (const window of this.windows.values()) this.place(window, task);
     }
-    for (const { taskId, dependsOnId } of draft.edges) {
-      const known = this.dependantIds.get(dependsOnId);
-      if (known !== undefined) this.dependantIds.set(dependsOnId, [...known, taskId]);
+    this.applyEdges(draft);
+    for (const write of draft.attempts) {
+      const at = this.attempts.findIndex(
+        ({ taskId, number }) => taskId === write.taskId && number === write.number,
+      );
+      const known = this.attempts[at];
+      if (known !== undefined) this.attempts[at] = { ...known, ...write };
     }
+  }
+
+  private applyEdges({ edges, droppedEdges }: Draft): void {
+    for (const { taskId, dependsOnId } of droppedEdges) {
+      const known = this.dependantIds.get(dependsOnId);
+      if (known !== undefined)
+        this.dependantIds.set(
+          dependsOnId,
+          known.filter((id) => id !== taskId),
+        );
+    }
+    for (const { taskId, dependsOnId } of edges) {
+      const known = this.dependantIds.get(dependsOnId);
+      if (known?.includes(taskId) === false) this.dependantIds.set(dependsOnId, [...known, taskId]);
+    }
+  }
+
+  private keepDedupe(task: Task): void {
+    if (task.dedupeKey === null) return;
+    if (holdsDedupeKey(task)) this.dedupe.set(task.dedupeKey, task.id);
+    else if (this.dedupe.get(task.dedupeKey) === task.id) this.dedupe.set(task.dedupeKey, null);
   }
 
   /** A task as the board has it, or null where it knows of none. */
@@ -228,10 +264,9 @@ export class Board implements View {
   wantsMore(filter: QueueFilter, looks: number): boolean {
     const window = this.window(filter);
     if (!window.starved) return false;
-    if (looks > 0) {
-      if (window.size >= WINDOW_SIZE_MAX) return false;
-      window.size = Math.min(window.size * WINDOW_GROWTH, WINDOW_SIZE_MAX);
-    }
+    const sizeAt = (look: number) => Math.min(WINDOW_SIZE * WINDOW_GROWTH ** look, WINDOW_SIZE_MAX);
+    if (looks > 0 && sizeAt(looks - 1) === WINDOW_SIZE_MAX) return false;
+    window.size = sizeAt(looks);
     return true;
   }
 
@@ -320,16 +355,11 @@ export class Board implements View {
     return id === null ? null : this.task(id);
   }
 
-  reaches(from: string, to: string): boolean {
-    const seen = new Set<string>();
-    const open = [from];
-    for (let id = open.pop(); id !== undefined; id = open.pop()) {
-      if (id === to) return true;
-      if (seen.has(id)) continue;
-      seen.add(id);
-      open.push(...(this.reachable.get(id) ?? []));
-    }
-    return false;
+  waitsFor(taskId: string): readonly string[] {
+    const task = this.tasks.get(taskId);
+    const known = task ? waitsFor(task) : this.reachable.get(taskId);
+    if (known === undefined) throw new Error(`what task ${taskId} waits for was not loaded`);
+    return known;
   }
 
   agent(id: string): RosterAgent | null {

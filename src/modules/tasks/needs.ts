@@ -68,6 +68,11 @@ function needCommand(board: Board, needs: Needs, command: AnyCommand): void {
       if (task.supersedes !== null) {
         const old = needTask(board, needs, task.supersedes);
         if (old !== null) needDependants(board, needs, old);
+        needReachable(
+          board,
+          needs,
+          task.dependsOn.filter((id) => !planned.has(id)),
+        );
         if (old?.supersededBy != null) needTask(board, needs, old.supersededBy);
       }
     }
@@ -98,7 +103,7 @@ function needForTask(
     case 'unblock':
       if (command.changes.dependsOn !== undefined)
         needNewDependencies(board, needs, task, command.changes.dependsOn);
-      if (task.block?.kind === 'dependency') needDependencies(board, needs, task.dependsOn);
+      needDependencies(board, needs, task.dependsOn);
       return;
     case 'submit':
     case 'fail':
@@ -148,7 +153,11 @@ function needDependencies(board: Board, needs: Needs, ids: readonly string[]): v
 function needNewDependencies(board: Board, needs: Needs, task: Task, dependsOn: readonly string[]): void {
   needDependencies(board, needs, task.dependsOn);
   needDependencies(board, needs, dependsOn);
-  for (const id of dependsOn) if (!board.knowsReachable(id)) needs.reachable.add(id);
+  needReachable(board, needs, dependsOn);
+}
+
+function needReachable(board: Board, needs: Needs, ids: readonly string[]): void {
+  for (const id of ids) if (!board.knowsReachable(id)) needs.reachable.add(id);
 }
 
 /** The last attempt stands on the task; an earlier one must be read. */

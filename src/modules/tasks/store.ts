@@ -74,23 +74,26 @@ export async function loadDependants(
   return found;
 }
 
-/** Every task that a chain of dependencies leads to from some tasks, by the task it leads from. */
+/** What a task waits for: its dependencies, or the task in its place. */
+const WAITS_FOR = 'CASE WHEN t.superseded_by IS NULL THEN t.depends_on ELSE ARRAY[t.superseded_by] END';
+
+/** Every task that a chain of waiting leads to from some tasks, with what it waits for. */
 export async function loadReachable(
   db: Queryable,
   projectId: string,
   from: readonly string[],
 ): Promise<Map<string, string[]>> {
-  const rows = await rowsOf<{ id: string; depends_on: string[] }>(db, {
+  const rows = await rowsOf<{ id: string; waits_for: string[] }>(db, {
     name: 'tasks_reachable',
     text: `WITH RECURSIVE reachable(id) AS (
         SELECT unnest($2::uuid[])
         UNION
-        SELECT unnest(t.depends_on) FROM reachable r JOIN tasks t ON t.project_id = $1 AND t.id = r.id
+        SELECT unnest(${WAITS_FOR}) FROM reachable r JOIN tasks t ON t.project_id = $1 AND t.id = r.id
       )
-      SELECT t.id, t.depends_on FROM reachable r JOIN tasks t ON t.project_id = $1 AND t.id = r.id`,
+      SELECT t.id, ${WAITS_FOR} AS waits_for FROM reachable r JOIN tasks t ON t.project_id = $1 AND t.id = r.id`,
     values: [projectId, from],
   });
-  return new Map(rows.map((row) => [row.id, row.depends_on]));
+  return new Map(rows.map((row) => [row.id, row.waits_for]));
 }
 
 /** Attempts by task and lease token, or by task and number. */

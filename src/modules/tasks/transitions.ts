@@ -97,7 +97,13 @@ export const TRANSITIONS: Record<CommandType, Transition> = {
     starts: false,
     fenced: false,
   },
-  unblock: { from: ['blocked'], to: ['pending', 'in_review'], by: ['planner'], starts: false, fenced: false },
+  unblock: {
+    from: ['blocked'],
+    to: ['pending', 'in_review', 'blocked'],
+    by: ['planner'],
+    starts: false,
+    fenced: false,
+  },
   cancel: { from: OPEN, to: ['cancelled'], by: ['planner'], starts: false, fenced: false },
 };
 

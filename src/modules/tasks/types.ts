@@ -139,6 +139,8 @@ export interface TaskMemory {
   readonly changedSinceTrip: boolean;
   /** An operator blocked it by hand: only an operator lifts that. */
   readonly blockedByOperator: boolean;
+  /** The trip it was cancelled under: whoever replaces the task answers for it, as an unblock would. */
+  readonly cancelledUnder: Trip | null;
   /** Some attempt handed in a result: only the first is progress of the run. */
   readonly submitted: boolean;
   /** Agents that reported `fatal` on it since the last unblock. */

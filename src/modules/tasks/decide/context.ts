@@ -38,8 +38,8 @@ export interface View {
   queue(filter: QueueFilter): Iterable<Task>;
   /** The open task that holds a dedupe key. */
   dedupeHolder(key: string): Task | null;
-  /** Whether following `dependsOn` from one task leads to the other. */
-  reaches(from: string, to: string): boolean;
+  /** What a task waits for: its dependencies, or the task that supersedes it. */
+  waitsFor(taskId: string): readonly string[];
   agent(id: string): RosterAgent | null;
   roster(): readonly RosterAgent[];
 }

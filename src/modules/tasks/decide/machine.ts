@@ -1,4 +1,4 @@
-import type { ClaimPurpose, Lease, Task, TaskState, Usage } from '../types.js';
+import type { ClaimPurpose, Counters, Lease, Task, TaskState, Usage } from '../types.js';
 import type { Draft } from './draft.js';
 
 /** No usage at all. */
@@ -9,9 +9,29 @@ export const NO_USAGE: Usage = {
   contextTokens: null,
 };
 
+/** Nothing counted yet. */
+export const NO_COUNTERS: Counters = {
+  reworkCount: 0,
+  reworkTotal: 0,
+  errorCount: 0,
+  errorTotal: 0,
+  reviewFailures: 0,
+  attemptsSinceUnblock: 0,
+  tokensUsed: 0,
+  costMicros: 0,
+  tokens: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+  unblockCount: 0,
+  tripCount: 0,
+};
+
 /** Done or cancelled: nothing changes it any more. */
 export function isTerminal(state: TaskState): boolean {
   return state === 'done' || state === 'cancelled';
+}
+
+/** A dedupe key is held until its task is done, or another takes its place. */
+export function holdsDedupeKey(task: Task): boolean {
+  return task.dedupeKey !== null && task.state !== 'done' && task.supersededBy === null;
 }
 
 /** Where a task waits: offered to claims (`queue`), and when the server must look at it by itself (`dueAt`). */
@@ -83,8 +103,13 @@ export function returned(task: Task, now: number, delaySeconds = 0): Task {
     state: task.counters.reworkCount > 0 ? 'rework' : 'pending',
     lease: null,
     claimedBy: null,
-    readyAt: now + delaySeconds * 1000,
+    readyAt: readyFrom(task, now + delaySeconds * 1000),
   };
+}
+
+/** When a task may start that could otherwise start at `at`: not before the time it was given. */
+export function readyFrom(task: Pick<Task, 'notBefore'>, at: number): number {
+  return Math.max(at, task.notBefore ?? at);
 }
 
 /** The task with one more counted error. */

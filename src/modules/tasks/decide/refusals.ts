@@ -234,3 +234,22 @@ export function escalationRequired(task: Task): Refusal {
     nextActions: [onTask('unblock_task', task, 'operator')],
   };
 }
+
+/** Another task has its dedupe key, or its place. */
+export function duplicate(holder: Task): Refusal {
+  return {
+    code: 'duplicate',
+    detail: `${toWire('task', holder.id)} holds this dedupe_key and is ${holder.state}. Work with that task, or name it in supersedes to replace it.`,
+    facts: { task_id: toWire('task', holder.id), state: holder.state },
+    nextActions: [{ call: 'get_task', on: { kind: 'task', id: holder.id } }],
+  };
+}
+
+/** A limit that only a person may raise, because it is what makes the others hold. */
+export function operatorsLimit(): Refusal {
+  return {
+    code: 'forbidden_role',
+    detail: 'max_unblocks is raised only by an operator. Leave it out, or ask an operator.',
+    facts: { required_roles: ['operator'] },
+  };
+}

@@ -4,7 +4,7 @@ import type { CommandOf, Task, Verdict } from '../types.js';
 import { resolveDependants } from './dependencies.js';
 import type { Draft } from './draft.js';
 import { expireLease } from './expiry.js';
-import { withLast } from './machine.js';
+import { readyFrom, withLast } from './machine.js';
 import * as refusal from './refusals.js';
 import { progress } from './run.js';
 import { settle } from './settle.js';
@@ -77,7 +77,7 @@ export function rework(draft: Draft, command: CommandOf<'rework'>): Result<null>
     state: 'rework',
     lease: null,
     claimedBy: null,
-    readyAt: now,
+    readyAt: readyFrom(task, now),
     counters: { ...counters, reworkCount: counters.reworkCount + 1, reworkTotal: counters.reworkTotal + 1 },
     memory: {
       ...next.memory,

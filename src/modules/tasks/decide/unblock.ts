@@ -7,11 +7,13 @@ import type { TaskLimits } from '../../guard/types.js';
 import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
 import type { CommandOf, Task, UnblockChanges } from '../types.js';
 import { closeTrip } from './closing.js';
-import { standIns } from './dependencies.js';
+import { blockForDependency, givenUp, standIns } from './dependencies.js';
 import type { Draft } from './draft.js';
-import { applyEdit, changedFields, needsOperator } from './planning.js';
+import { applyEdit, changedFields } from './edit.js';
+import { readyFrom } from './machine.js';
 import * as refusal from './refusals.js';
 import { readGuard, settle } from './settle.js';
+import { needsOperator } from './stop.js';
 
 /**
  * Lifts a block: a form, not a button. After a trip the task's counters start again and its totals stay; from the second
@@ -24,7 +26,7 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<nul
   if (!operator && needsOperator(draft, task))
     return { ok: false, refusal: refusal.escalationRequired(task) };
   if (!operator && command.changes.limits?.maxUnblocks !== undefined)
-    return { ok: false, refusal: operatorsLimit() };
+    return { ok: false, refusal: refusal.operatorsLimit() };
   if (command.to === 'in_review' && (task.memory.last?.hasResult !== true || task.memory.last.judged)) {
     return { ok: false, refusal: nothingToReview(task) };
   }
@@ -61,19 +63,22 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<nul
     data: { assessment: command.assessment, changes, changed: fields, was: task.block?.kind ?? null },
   });
   settle(draft, task.id);
+  const settled = draft.taskOf(task.id);
+  blockForDependency(draft, settled, givenUp(draft, settled.dependsOn));
   return ok(null);
 }
 
 function lift(draft: Draft, task: Task, command: CommandOf<'unblock'>, afterTrip: boolean): Task {
   const { now } = draft.context;
   const { counters, memory } = task;
-  const waived = task.block?.kind === 'dependency' ? withoutCancelled(draft, task) : task;
+  const goesOn = task.block?.kind === 'dependency' || command.to === 'in_review';
+  const waived = goesOn ? withoutCancelled(draft, task) : task;
   const lifted: Task = {
     ...waived,
     state: command.to,
     block: null,
     claimedBy: null,
-    readyAt: Math.max(now, task.notBefore ?? now),
+    readyAt: readyFrom(task, now),
     memory: { ...memory, trip: null, changedSinceTrip: false, blockedByOperator: false },
   };
   const cleared = command.resetTokens ? { ...counters, tokensUsed: 0 } : counters;
@@ -110,7 +115,7 @@ function stillWarned(draft: Draft, task: Task, command: CommandOf<'unblock'>): T
   );
 }
 
-/** Whoever unblocks a task whose dependency was cancelled has decided to go on without that one. */
+/** Whoever unblocks a task because its dependency was cancelled, or has its result judged, goes on without that one. */
 function withoutCancelled(draft: Draft, task: Task): Task {
   const dependsOn = task.dependsOn.filter((id) => {
     const found = standIns(draft, [id]);
@@ -170,14 +175,6 @@ function changesToWire(command: CommandOf<'unblock'>): JsonObject {
       ? {}
       : { assigned_agent_id: toWire('agent', changes.assignedAgentId) }),
     ...(command.resetTokens ? { reset_tokens: true } : {}),
-  };
-}
-
-function operatorsLimit(): Refusal {
-  return {
-    code: 'forbidden_role',
-    detail: 'max_unblocks is raised only by an operator. Leave it out, or ask an operator to unblock.',
-    facts: { required_roles: ['operator'] },
   };
 }
 

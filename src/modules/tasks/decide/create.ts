@@ -1,0 +1,158 @@
+import { toWire } from '../../../kernel/ids.js';
+import type { JsonObject } from '../../../kernel/json.js';
+import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
+import { ownLimitsToWire } from '../../guard/wire.js';
+import { newRun } from '../../runs/decide.js';
+import type { RunStart } from '../../runs/types.js';
+import type { CommandOf, NewTask, Task, TaskMemory } from '../types.js';
+import { cycleRefusal, givenUp, missingDependency, standIns, waitFor, waitsInVain } from './dependencies.js';
+import type { Draft } from './draft.js';
+import { holdsDedupeKey, NO_COUNTERS, readyFrom } from './machine.js';
+import * as refusal from './refusals.js';
+import { missingRun } from './runs.js';
+import { settle } from './settle.js';
+import { supersede } from './supersede.js';
+
+const NO_MEMORY: TaskMemory = {
+  last: null,
+  workers: [],
+  excluded: [],
+  assigned: null,
+  sentBack: {},
+  warned: [],
+  refused: [],
+  trip: null,
+  changedSinceTrip: false,
+  blockedByOperator: false,
+  cancelledUnder: null,
+  submitted: false,
+  fatalBy: [],
+};
+
+/** Creates one task or a whole plan: all of it, or nothing. */
+export function create(draft: Draft, command: CommandOf<'create'>): Result<readonly string[]> {
+  if (command.run !== null) createRun(draft, command.run);
+  const ordered = inDependencyOrder(command.tasks);
+  if (ordered === null) return { ok: false, refusal: cycleRefusal([]) };
+  for (const task of ordered) {
+    const refused = createOne(draft, task, command.run?.id ?? null);
+    if (refused !== null) return { ok: false, refusal: refused };
+  }
+  return ok(command.tasks.map((task) => task.id));
+}
+
+function createRun(draft: Draft, planned: RunStart): void {
+  const { now, actor } = draft.context;
+  const run = draft.putRun(newRun(planned, actor.projectId, now));
+  draft.emitOfRun('run.created', run, { data: { name: run.name, limits: ownLimitsToWire(run.limits) } });
+}
+
+/** Tasks of a plan so that each comes after those of the plan it depends on; null when they form a circle. */
+function inDependencyOrder(tasks: readonly NewTask[]): NewTask[] | null {
+  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const waiting = new Map(
+    tasks.map((task) => [task.id, new Set(task.dependsOn.filter((id) => byId.has(id)))]),
+  );
+  const unlocks = new Map<string, string[]>();
+  for (const [id, needs] of waiting)
+    for (const need of needs) unlocks.set(need, [...(unlocks.get(need) ?? []), id]);
+  const ready = tasks.filter((task) => waiting.get(task.id)?.size === 0);
+  const ordered: NewTask[] = [];
+  for (let task = ready.shift(); task !== undefined; task = ready.shift()) {
+    ordered.push(task);
+    for (const id of unlocks.get(task.id) ?? []) {
+      const needs = waiting.get(id);
+      needs?.delete(task.id);
+      const next = byId.get(id);
+      if (needs?.size === 0 && next !== undefined) ready.push(next);
+    }
+  }
+  return ordered.length === tasks.length ? ordered : null;
+}
+
+function createOne(draft: Draft, planned: NewTask, planRunId: string | null): Refusal | null {
+  const { now, actor, view } = draft.context;
+  const runId = planned.runId ?? planRunId ?? view.defaultRun().id;
+  const run = draft.runs.get(runId) ?? view.run(runId);
+  if (run === null) return missingRun(runId);
+  if (run.state === 'closed') return refusal.runClosed(run);
+  if (planned.parentId !== null && draft.task(planned.parentId) === null)
+    return refusal.notFound(planned.parentId);
+  const dependencies = standIns(draft, planned.dependsOn);
+  if ('missing' in dependencies) return missingDependency(dependencies.missing);
+  const holder = holderOfDedupeKey(draft, planned.dedupeKey);
+  if (holder !== null && holder.id !== planned.supersedes) return refusal.duplicate(holder);
+
+  const fresh: Task = {
+    id: planned.id,
+    projectId: actor.projectId,
+    runId,
+    parentId: planned.parentId,
+    supersedes: planned.supersedes,
+    supersededBy: null,
+    dedupeKey: planned.dedupeKey,
+    title: planned.title,
+    description: planned.description,
+    acceptance: planned.acceptance,
+    priority: planned.priority,
+    labels: planned.labels,
+    dependsOn: [...new Set(planned.dependsOn)],
+    unmet: 0,
+    hasDependants: false,
+    limits: planned.limits,
+    notBefore: planned.notBefore,
+    state: 'pending',
+    readyAt: readyFrom(planned, now),
+    block: null,
+    claimedBy: null,
+    lease: null,
+    leaseToken: 0,
+    attempt: 0,
+    counters: NO_COUNTERS,
+    eventNumber: 0,
+    memory: NO_MEMORY,
+    feedback: null,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+    finishedAt: null,
+  };
+  const created = draft.add(fresh);
+  if (planned.supersedes !== null) {
+    const refused = supersede(draft, planned.supersedes, created, dependencies.tasks);
+    if (refused !== null) return refused;
+  }
+  const unmet = waitFor(draft, created.id, dependencies.tasks);
+  const cancelled = givenUp(draft, created.dependsOn);
+  const blocked = cancelled === null ? null : waitsInVain(cancelled);
+  draft.put({
+    ...draft.taskOf(created.id),
+    unmet,
+    state: blocked === null ? 'pending' : 'blocked',
+    block: blocked,
+  });
+  draft.emit('task.created', created.id, {
+    to: blocked === null ? 'pending' : 'blocked',
+    data: createdFacts(draft.taskOf(created.id)),
+  });
+  settle(draft, created.id);
+  return null;
+}
+
+function createdFacts(task: Task): JsonObject {
+  return {
+    title: task.title,
+    priority: task.priority,
+    run_id: toWire('run', task.runId),
+    limits: ownLimitsToWire(task.limits),
+    depends_on: task.dependsOn.map((id) => toWire('task', id)),
+    supersedes: task.supersedes === null ? null : toWire('task', task.supersedes),
+  };
+}
+
+function holderOfDedupeKey(draft: Draft, key: string | null): Task | null {
+  if (key === null) return null;
+  for (const task of draft.tasks.values()) if (task.dedupeKey === key && holdsDedupeKey(task)) return task;
+  const holder = draft.context.view.dedupeHolder(key);
+  return holder !== null && holdsDedupeKey(draft.taskOf(holder.id)) ? holder : null;
+}
