@@ -81,7 +81,7 @@ export function settle(draft: Draft, taskId: string, grave = false): Verdict {
   return verdict;
 }
 
-function layerOf(verdict: Verdict, kind: LayerReading['kind']): LayerReading | undefined {
+function layerOf(verdict: Verdict, kind: Trip['kind']): LayerReading | undefined {
   return verdict.layers.find((layer) => layer.kind === kind);
 }
 
