@@ -18,7 +18,7 @@ const ROOMS = [
 
 /** The pure core: the words, the tables and the decisions of a room. */
 const PURE =
-  '^src/modules/[^/]+/((types|wire|transitions|decide|evaluate|diagnose|limits|fingerprint|recovery)\\.ts$|decide/)';
+  '^src/modules/[^/]+/((types|wire|transitions|decide|evaluate|diagnose|limits|fingerprint|recovery|breaker)\\.ts$|decide/)';
 /** All SQL of a room. */
 const STORE = '^src/modules/[^/]+/[a-z-]*store(/|\\.ts$)';
 

@@ -12,7 +12,12 @@ import { databaseClock } from './kernel/clock.js';
 import { newId } from './kernel/ids.js';
 import { agentsRoutes } from './modules/agents/index.js';
 import { eventsRoutes } from './modules/events/index.js';
-import { guardPlugin, projectLimitChanges } from './modules/guard/index.js';
+import {
+  BREAKER_COMMAND_TYPES,
+  guardPlugin,
+  guardRoutes,
+  projectLimitChanges,
+} from './modules/guard/index.js';
 import { projectsRoutes } from './modules/projects/index.js';
 import { RUN_COMMAND_TYPES, runsRoutes } from './modules/runs/index.js';
 import { COMMAND_TYPES, tasksRoutes } from './modules/tasks/index.js';
@@ -35,10 +40,13 @@ export async function buildApp(
     },
     version: await ownVersion(),
   });
-  await app.register(guardPlugin, { commands: new Set<string>([...RUN_COMMAND_TYPES, ...COMMAND_TYPES]) });
+  await app.register(guardPlugin, {
+    commands: new Set<string>([...BREAKER_COMMAND_TYPES, ...RUN_COMMAND_TYPES, ...COMMAND_TYPES]),
+  });
   eventsRoutes(app, events, (actor) => agents.isWelcome(actor));
   projectsRoutes(app, projects, projectLimitChanges);
   agentsRoutes(app, agents);
+  guardRoutes(app, deps.breakers);
   runsRoutes(app, deps.runs, deps.newId);
   tasksRoutes(app, tasks, events, deps.newId);
   drainConnections(app);

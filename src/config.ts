@@ -115,6 +115,10 @@ const environment = z.object({
   FUSEBOARD_FLEET_WINDOW_SECONDS: count(600),
   FUSEBOARD_COOLDOWN_SECONDS: count(300),
   FUSEBOARD_MAX_AUTO_RECOVERIES: wholeNumber(2, 0, COUNT_CEILING),
+  FUSEBOARD_ERROR_RECOVERY: z
+    .enum(['auto', 'manual'])
+    .default('auto')
+    .register(about, { allowed: 'auto or manual', fallback: 'auto' }),
 });
 
 /** Read from the same environment by clients and by the tests: not ours, and not a typing error either. */
@@ -153,6 +157,7 @@ function shapeConfig(env: z.output<typeof environment>) {
       fleetWindowSeconds: env.FUSEBOARD_FLEET_WINDOW_SECONDS,
       cooldownSeconds: env.FUSEBOARD_COOLDOWN_SECONDS,
       maxAutoRecoveries: env.FUSEBOARD_MAX_AUTO_RECOVERIES,
+      errorRecovery: env.FUSEBOARD_ERROR_RECOVERY,
     },
   };
 }
@@ -192,6 +197,7 @@ export type Config = DeepReadonly<{
     fleetWindowSeconds: number;
     cooldownSeconds: number;
     maxAutoRecoveries: number;
+    errorRecovery: 'auto' | 'manual';
   };
 }>;
 

@@ -7,7 +7,7 @@ import type { Clock } from './kernel/clock.js';
 import type { NewId } from './kernel/ids.js';
 import { Agents } from './modules/agents/index.js';
 import { Events } from './modules/events/index.js';
-import { projectLimits, type ServerLimits } from './modules/guard/index.js';
+import { Breakers, projectLimits, type ServerLimits } from './modules/guard/index.js';
 import { toMicros } from './modules/guard/wire.js';
 import { type AdministerDeps, type Found, Projects } from './modules/projects/index.js';
 import { Runs } from './modules/runs/index.js';
@@ -31,6 +31,7 @@ export interface Deps extends Foundations {
   readonly events: Events;
   readonly projects: Projects;
   readonly agents: Agents;
+  readonly breakers: Breakers;
   readonly runs: Runs;
   readonly tasks: Tasks;
   readonly notifier: Notifier;
@@ -62,7 +63,7 @@ export function createDeps(foundations: Foundations): Deps {
     clock,
     newId,
     limits,
-    cooldownSeconds: config.policies.cooldownSeconds,
+    policies: config.policies,
     batchMax: config.batchMax,
     log: log.logger,
     onCommit(commit) {
@@ -70,8 +71,9 @@ export function createDeps(foundations: Foundations): Deps {
       if (commit.offered > 0) notifier.announce(commit.projectId);
     },
   });
+  const breakers = new Breakers({ pool, clock, send: (request) => tasks.send(request) });
   const runs = new Runs({ pool, limits, send: (request) => tasks.send(request) });
-  return { ...foundations, administration, events, projects, agents, runs, tasks, notifier };
+  return { ...foundations, administration, events, projects, agents, breakers, runs, tasks, notifier };
 }
 
 /** A project that an operator asks for begins with an operator of its own, who adds the others. */

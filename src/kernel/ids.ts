@@ -9,6 +9,7 @@ export const ID_PREFIXES = {
   trip: 'trip',
   event: 'evt',
   session: 'ses',
+  breaker: 'brk',
 } as const;
 export type IdKind = keyof typeof ID_PREFIXES;
 

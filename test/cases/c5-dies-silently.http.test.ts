@@ -187,10 +187,8 @@ describe('dies in other ways', () => {
     const first = await play.fail(await play.claim(id, one.http), one.http, { class: 'fatal' }).expect(200);
     expect(first.body).toMatchObject({ state: 'pending', error_count: 0 });
     expect((await send(one.http, id, 'claim').expect(409)).body.code).toBe('excluded_agent');
-    await one.http
-      .post('/v1/tasks/claim')
-      .send({ labels: ['fatal'] })
-      .expect(204);
+    const next = await one.http.post('/v1/tasks/claim').send({ labels: ['fatal'] });
+    expect(next.body).toMatchObject({ status: 409, code: 'agent_breaker_open' });
     const second = await play.fail(await play.claim(id, two.http), two.http, { class: 'fatal' }).expect(200);
     expect(second.body).toMatchObject({
       state: 'blocked',

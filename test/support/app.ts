@@ -61,6 +61,7 @@ export interface TestAppOptions {
 const UNLIMITED = {
   FUSEBOARD_RATE_LIMIT_PER_MINUTE: '1000000000',
   FUSEBOARD_CREATE_LIMIT_PER_MINUTE: '1000000000',
+  FUSEBOARD_FLEET_THRESHOLD: '1000',
 };
 
 /** Starts the whole service for one test file. Close it in `afterAll`. */

@@ -16,9 +16,12 @@ const RULES: Readonly<Record<string, string>> = {
   ),
   'error_total is the number of counted errors in the log': totalIs(
     'error_total',
-    `(e.type = 'task.lease_expired' OR (e.type = 'task.failed' AND e.data->'error'->>'class' = 'error'))`,
+    `(e.type = 'task.lease_expired' OR (e.type = 'task.failed' AND e.data->>'counted' = 'true'))`,
   ),
-  'trip_count is the number of trips in the log': totalIs('trip_count', `e.type = 'trip.opened'`),
+  'trip_count is the number of trips in the log': totalIs(
+    'trip_count',
+    `e.type = 'trip.opened' AND e.data->>'reopened' = 'false'`,
+  ),
   'attempt is the number of work claims in the log': `SELECT t.id FROM tasks t LEFT JOIN events e ON e.project_id = t.project_id AND e.task_id = t.id
     AND e.type = 'task.claimed' GROUP BY t.id, t.attempt HAVING count(e.id) <> t.attempt`,
   'attempt is the number of attempt rows': `SELECT t.id FROM tasks t LEFT JOIN attempts a ON a.project_id = t.project_id AND a.task_id = t.id
@@ -39,7 +42,7 @@ const RULES: Readonly<Record<string, string>> = {
       AND w.agent_id::text = a.verdict->>'by'`,
   'blocked by a limit is one open trip, and nothing else is': `SELECT t.id FROM tasks t LEFT JOIN trips o ON o.project_id = t.project_id AND o.task_id = t.id
     AND o.scope = 'task' AND o.state <> 'closed' GROUP BY t.id, t.state, t.block_kind, t.open_trip_id
-    HAVING count(o.id) <> (coalesce(t.block_kind, '') IN ('token', 'cost', 'error', 'rework', 'review', 'attempt'))::int
+    HAVING count(o.id) FILTER (WHERE o.state = 'open') <> (coalesce(t.block_kind, '') IN ('token', 'cost', 'error', 'rework', 'review', 'attempt'))::int
       OR coalesce(max(o.id::text), '') <> coalesce(t.open_trip_id::text, '')`,
   'a run is tripped while it has an open trip': `SELECT r.id FROM runs r LEFT JOIN trips o ON o.project_id = r.project_id AND o.run_id = r.id
     AND o.scope = 'run' AND o.state <> 'closed' GROUP BY r.id, r.state, r.open_trip_id

@@ -181,6 +181,26 @@ CREATE TABLE "trips" (
 );
 
 -- CreateTable
+CREATE TABLE "breakers" (
+    "project_id" UUID NOT NULL,
+    "id" UUID NOT NULL,
+    "scope" TEXT NOT NULL,
+    "agent_id" UUID,
+    "state" TEXT NOT NULL,
+    "fingerprint" TEXT,
+    "reason" TEXT,
+    "opened_at" TIMESTAMPTZ(3),
+    "half_open_at" TIMESTAMPTZ(3),
+    "openings" INTEGER NOT NULL,
+    "probe" JSONB,
+    "failures" JSONB NOT NULL,
+    "trip" JSONB,
+    "updated_at" TIMESTAMPTZ(3) NOT NULL,
+
+    CONSTRAINT "breakers_pkey" PRIMARY KEY ("project_id","id")
+);
+
+-- CreateTable
 CREATE TABLE "events" (
     "project_id" UUID NOT NULL,
     "position" BIGINT NOT NULL,
@@ -287,7 +307,8 @@ ALTER TABLE "tasks"
     "rework_count" >= 0 AND "error_count" >= 0 AND "review_failures" >= 0 AND "attempts_since_unblock" >= 0
     AND "tokens_used" >= 0 AND "cost_micros" >= 0 AND "unmet" >= 0
     AND "rework_total" >= "rework_count" AND "error_total" >= "error_count" AND "attempt" >= 0),
-  ADD CONSTRAINT "tasks_trip_check" CHECK ("open_trip_id" IS NULL OR "state" = 'blocked'),
+  -- Open while it is blocked, half-open while its probe is out.
+  ADD CONSTRAINT "tasks_trip_check" CHECK ("open_trip_id" IS NULL OR "state" NOT IN ('done', 'cancelled')),
   ADD CONSTRAINT "tasks_priority_check" CHECK ("priority" BETWEEN 0 AND 9);
 
 ALTER TABLE "runs"
@@ -301,6 +322,10 @@ ALTER TABLE "attempts"
 
 ALTER TABLE "trips"
   ADD CONSTRAINT "trips_state_check" CHECK ("state" IN ('open', 'half_open', 'closed') AND ("state" = 'closed') = ("closed_at" IS NOT NULL));
+
+ALTER TABLE "breakers"
+  ADD CONSTRAINT "breakers_state_check" CHECK ("state" IN ('closed', 'open', 'isolated')),
+  ADD CONSTRAINT "breakers_scope_check" CHECK (("scope" = 'agent') = ("agent_id" IS NOT NULL));
 
 ALTER TABLE "events"
   ADD CONSTRAINT "events_number_check" CHECK (("task_id" IS NULL) = ("number" IS NULL));

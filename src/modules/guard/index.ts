@@ -1,5 +1,8 @@
 export type { ServerLimits } from './limits.js';
 export { guardPlugin } from './plugin.js';
 export { projectLimitChanges, projectLimits } from './project-limits.js';
+export { guardRoutes } from './routes.js';
 export { limitsIn, runLimits, taskLimits } from './schema.js';
-export { writeTrips } from './store.js';
+export { Breakers, type BreakersDeps } from './service.js';
+export { loadBreakers, writeBreakers, writeTrips } from './store.js';
+export { BREAKER_COMMAND_TYPES } from './types.js';

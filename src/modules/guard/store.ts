@@ -1,5 +1,13 @@
-import { jsons, plain, type Statement, timestamp } from '../../db/statement.js';
-import type { Trip } from './types.js';
+import {
+  jsons,
+  plain,
+  type Queryable,
+  rowsOf,
+  type Statement,
+  texts,
+  timestamp,
+} from '../../db/statement.js';
+import type { Breaker, Failure, Trip } from './types.js';
 
 /** Writes trips, new or changed. */
 export function writeTrips(projectId: string, trips: readonly Trip[]): Statement {
@@ -32,6 +40,81 @@ export function writeTrips(projectId: string, trips: readonly Trip[]): Statement
       plain(trips, (t) => timestamp(t.closedAt)),
       jsons(trips, (t) => t.layers),
       jsons(trips, (t) => t.resolution),
+    ],
+  };
+}
+
+interface BreakerRow {
+  id: string;
+  scope: Breaker['scope'];
+  agent_id: string | null;
+  state: Breaker['state'];
+  fingerprint: string | null;
+  reason: string | null;
+  opened_at: Date | null;
+  half_open_at: Date | null;
+  openings: number;
+  probe: Breaker['probe'];
+  failures: Failure[];
+  trip: Trip | null;
+  updated_at: Date;
+}
+
+/** The breakers of a project that have ever had anything to remember. */
+export async function loadBreakers(db: Queryable, projectId: string): Promise<Breaker[]> {
+  const rows = await rowsOf<BreakerRow>(db, {
+    name: 'breakers_of_project',
+    text: `SELECT id, scope, agent_id, state, fingerprint, reason, opened_at, half_open_at, openings, probe, failures, trip, updated_at
+      FROM breakers WHERE project_id = $1`,
+    values: [projectId],
+  });
+  return rows.map((row) => ({
+    id: row.id,
+    scope: row.scope,
+    agentId: row.agent_id,
+    state: row.state,
+    fingerprint: row.fingerprint,
+    openedAt: row.opened_at?.getTime() ?? null,
+    halfOpenAt: row.half_open_at?.getTime() ?? null,
+    openings: row.openings,
+    probe: row.probe,
+    failures: row.failures,
+    trip: row.trip,
+    reason: row.reason,
+    updatedAt: row.updated_at.getTime(),
+  }));
+}
+
+/** Writes breakers, new or changed. */
+export function writeBreakers(projectId: string, breakers: readonly Breaker[]): Statement {
+  return {
+    name: 'breakers_write',
+    text: `INSERT INTO breakers (project_id, id, scope, agent_id, state, opened_at, half_open_at, openings, updated_at, fingerprint,
+        reason, probe, failures, trip)
+      SELECT $1, u.id, u.scope, u.agent_id, u.state, u.opened_at, u.half_open_at, u.openings, u.updated_at, u.fingerprint, u.reason,
+        nullif(u.probe, 'null'), u.failures, nullif(u.trip, 'null')
+      FROM ROWS FROM (unnest($2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::int[],
+        $9::timestamptz[], $10::text[], $11::text[]), jsonb_array_elements($12::jsonb), jsonb_array_elements($13::jsonb),
+        jsonb_array_elements($14::jsonb))
+        AS u(id, scope, agent_id, state, opened_at, half_open_at, openings, updated_at, fingerprint, reason, probe, failures, trip)
+      ON CONFLICT (project_id, id) DO UPDATE SET state = excluded.state, opened_at = excluded.opened_at, half_open_at = excluded.half_open_at,
+        openings = excluded.openings, trip = excluded.trip, updated_at = excluded.updated_at, fingerprint = excluded.fingerprint,
+        reason = excluded.reason, probe = excluded.probe, failures = excluded.failures`,
+    values: [
+      projectId,
+      plain(breakers, (b) => b.id),
+      plain(breakers, (b) => b.scope),
+      plain(breakers, (b) => b.agentId),
+      plain(breakers, (b) => b.state),
+      plain(breakers, (b) => timestamp(b.openedAt)),
+      plain(breakers, (b) => timestamp(b.halfOpenAt)),
+      plain(breakers, (b) => b.openings),
+      plain(breakers, (b) => timestamp(b.updatedAt)),
+      texts(breakers, (b) => b.fingerprint),
+      texts(breakers, (b) => b.reason),
+      jsons(breakers, (b) => b.probe),
+      jsons(breakers, (b) => b.failures),
+      jsons(breakers, (b) => b.trip),
     ],
   };
 }

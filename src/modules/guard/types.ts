@@ -113,11 +113,14 @@ export type TripState = (typeof TRIP_STATES)[number];
 export const TRIP_SCOPES = ['task', 'run', 'fleet', 'skill'] as const;
 export type TripScope = (typeof TRIP_SCOPES)[number];
 
+/** What a trip can be of: a limit of a task or run, or a breaker above them. */
+export type TripKind = Layer | 'fleet' | 'agent';
+
 /** The incident that an open breaker is. */
 export interface Trip {
   readonly id: string;
   readonly scope: TripScope;
-  readonly kind: Layer;
+  readonly kind: TripKind;
   readonly taskId: string | null;
   readonly runId: string | null;
   readonly value: number;
@@ -156,3 +159,45 @@ export interface Resolution {
   readonly changes: JsonObject;
   readonly by: { readonly agentId: string | null; readonly role: string };
 }
+
+export const BREAKER_SCOPES = ['fleet', 'agent'] as const;
+export const BREAKER_STATES = ['closed', 'open', 'half_open', 'isolated'] as const;
+export type BreakerState = (typeof BREAKER_STATES)[number];
+
+/** One failure, as the fleet's breaker remembers it. */
+export interface Failure {
+  readonly fingerprint: string;
+  readonly taskId: string;
+  readonly agentId: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** A breaker above tasks: the fleet's, one a project, or one agent's. Times in milliseconds since the epoch. */
+export interface Breaker {
+  readonly id: string;
+  readonly scope: (typeof BREAKER_SCOPES)[number];
+  readonly agentId: string | null;
+  /** As stored; `stateOf` says how it stands now. */
+  readonly state: Exclude<BreakerState, 'half_open'>;
+  /** What the failures that opened it have in common. */
+  readonly fingerprint: string | null;
+  readonly openedAt: number | null;
+  /** From when one probe may pass. */
+  readonly halfOpenAt: number | null;
+  /** How often it opened in a row. */
+  readonly openings: number;
+  /** The one attempt that is let through while it is half-open. */
+  readonly probe: { readonly taskId: string; readonly attempt: number } | null;
+  readonly failures: readonly Failure[];
+  /** The incident, while it is not closed. */
+  readonly trip: Trip | null;
+  readonly reason: string | null;
+  readonly updatedAt: number;
+}
+
+/** What an operator may do with a breaker. */
+export type BreakerCommand =
+  | { readonly type: 'isolate_breaker'; readonly breakerId: string; readonly reason: string }
+  | { readonly type: 'close_breaker'; readonly breakerId: string; readonly reason: string };
+export const BREAKER_COMMAND_TYPES: readonly BreakerCommand['type'][] = ['isolate_breaker', 'close_breaker'];

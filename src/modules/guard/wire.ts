@@ -1,6 +1,16 @@
 import { toWire } from '../../kernel/ids.js';
 import type { JsonObject } from '../../kernel/json.js';
-import type { Layer, LayerReading, OwnLimits, Resolution, TaskLimits, Trip, Verdict } from './types.js';
+import { stateOf } from './breaker.js';
+import type {
+  Breaker,
+  LayerReading,
+  OwnLimits,
+  Resolution,
+  TaskLimits,
+  Trip,
+  TripKind,
+  Verdict,
+} from './types.js';
 
 /** Millionths of a US dollar as the wire's dollars. */
 export function toUsd(micros: number): number {
@@ -13,7 +23,7 @@ export function toMicros(usd: number): number {
 }
 
 /** A layer's value in the unit that users set its limit in. */
-export function inUnits(kind: Layer, value: number): number {
+export function inUnits(kind: TripKind, value: number): number {
   return kind === 'cost' || kind === 'run_cost' ? toUsd(value) : value;
 }
 
@@ -109,5 +119,38 @@ function resolutionToWire(resolution: Resolution): JsonObject {
     reason: resolution.reason,
     changes: resolution.changes,
     by: { agent_id: agentId === null ? null : toWire('agent', agentId), role },
+  };
+}
+
+/** A breaker on the wire, as it stands now. */
+export function breakerToWire(breaker: Breaker, now: number): JsonObject {
+  const at = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  return {
+    id: toWire('breaker', breaker.id),
+    scope: breaker.scope,
+    agent_id: breaker.agentId === null ? null : toWire('agent', breaker.agentId),
+    state: stateOf(breaker, now),
+    fingerprint: breaker.fingerprint,
+    reason: breaker.reason,
+    opened_at: at(breaker.openedAt),
+    half_open_at: at(breaker.halfOpenAt),
+    openings: breaker.openings,
+    probe_task_id: breaker.probe === null ? null : toWire('task', breaker.probe.taskId),
+    trip_id: breaker.trip === null ? null : toWire('trip', breaker.trip.id),
+  };
+}
+
+/** What an event says of a trip. */
+export function tripFacts(trip: Trip): JsonObject {
+  return {
+    trip_id: toWire('trip', trip.id),
+    scope: trip.scope,
+    kind: trip.kind,
+    value: inUnits(trip.kind, trip.value),
+    limit: inUnits(trip.kind, trip.limit),
+    over_percent: trip.overPercent,
+    severity: trip.severity,
+    action_required: trip.actionRequired,
+    layers: trip.layers.map(layerToWire),
   };
 }

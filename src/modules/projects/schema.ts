@@ -1,17 +1,32 @@
 import { z } from 'zod';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../kernel/page.js';
+import { RECOVERY_MODES } from './types.js';
 
 const name = z.string().trim().min(1).max(100);
 
 /** Policies that a project may set; null gives one back to the server. */
 const policyChanges = z.strictObject({
+  fleet_threshold: z
+    .int()
+    .min(2)
+    .max(10_000)
+    .nullable()
+    .optional()
+    .describe('So many tasks failed alike open the breaker of the fleet.'),
+  fleet_window_seconds: z.int().min(1).max(86_400).nullable().optional(),
   cooldown_seconds: z
     .int()
     .min(1)
     .max(86_400)
     .nullable()
     .optional()
-    .describe('How long an open breaker stays open before it lets a probe through.'),
+    .describe('How long an open breaker, or a task that tripped on errors, rests before its probe.'),
+  max_auto_recoveries: z.int().min(0).max(100).nullable().optional(),
+  error_recovery: z
+    .enum(RECOVERY_MODES)
+    .nullable()
+    .optional()
+    .describe('Whether error trips recover by themselves.'),
 });
 
 /** The body that makes a project. */
@@ -35,7 +50,13 @@ const projectShape = {
   name: z.string(),
   limits: limitsOut.describe('What the project sets itself.'),
   effective_limits: limitsOut.describe('What holds where no task and no run sets its own.'),
-  policies: z.object({ cooldown_seconds: z.int().optional() }),
+  policies: z.object({
+    fleet_threshold: z.int().optional(),
+    fleet_window_seconds: z.int().optional(),
+    cooldown_seconds: z.int().optional(),
+    max_auto_recoveries: z.int().optional(),
+    error_recovery: z.enum(RECOVERY_MODES).optional(),
+  }),
   version: z.int(),
   created_at: z.iso.datetime(),
 };

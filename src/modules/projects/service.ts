@@ -7,8 +7,9 @@ import { type Page, type PageRequest, toPage } from '../../kernel/page.js';
 import { ok, type Result, refuse } from '../../kernel/refusal.js';
 import type { RequestContext } from '../../kernel/request.js';
 import { type AdministerDeps, type Administered, administer, type By, factBy } from './administer.js';
+import { changedPolicies, type PolicyChanges, policiesToWire } from './policies.js';
 import { findProjectId, forgetOldAnswers, listProjects, loadProject, writeProject } from './store.js';
-import type { Project, ProjectPolicies } from './types.js';
+import type { Project } from './types.js';
 
 /** What a project must know of limits, told by the room that owns them. */
 export interface LimitBook {
@@ -35,7 +36,7 @@ export interface ProjectsDeps extends AdministerDeps {
 /** What a PATCH changes. Null gives a setting back to the server. */
 export interface ProjectChanges {
   readonly limits: JsonObject;
-  readonly policies: { readonly cooldown_seconds?: number | null | undefined };
+  readonly policies: PolicyChanges;
 }
 
 const ONLY_DEFAULT =
@@ -60,7 +61,7 @@ export class Projects {
       const before = await this.ofActor(tx, by.actor);
       if (version !== '*' && version !== before.version) return stale(before.version);
       const limits = this.deps.limits.change(before.limits, changes.limits);
-      const policies = changePolicies(before.policies, changes.policies);
+      const policies = changedPolicies(before.policies, changes.policies);
       if (same(limits, before.limits) && same({ ...policies }, { ...before.policies })) {
         return ok({ events: [], answer: this.toWire(before), version: before.version });
       }
@@ -134,17 +135,6 @@ function stale(current: number): Result<never> {
     `The project has been changed since you read it: it is at version ${current}. Read it again, and send the change with its new ETag.`,
     { facts: { version: current }, nextActions: [{ call: 'get_project' }] },
   );
-}
-
-function changePolicies(before: ProjectPolicies, changes: ProjectChanges['policies']): ProjectPolicies {
-  const { cooldown_seconds: cooldown } = changes;
-  if (cooldown === undefined) return before;
-  const { cooldownSeconds: _, ...others } = before;
-  return cooldown === null ? others : { ...others, cooldownSeconds: cooldown };
-}
-
-function policiesToWire({ cooldownSeconds }: ProjectPolicies): JsonObject {
-  return cooldownSeconds === undefined ? {} : { cooldown_seconds: cooldownSeconds };
 }
 
 function same(one: JsonObject, other: JsonObject): boolean {

@@ -1,6 +1,6 @@
 import type { Answer } from '../../kernel/answer.js';
 import type { JsonObject } from '../../kernel/json.js';
-import { layerToWire, verdictToWire } from '../guard/wire.js';
+import { breakerToWire, layerToWire, verdictToWire } from '../guard/wire.js';
 import { runToWire } from '../runs/wire.js';
 import { verdictOf } from './decide/settle.js';
 import type { Decision, Draft } from './decide.js';
@@ -40,6 +40,12 @@ export function answerOf(decision: Decision, command: AnyCommand): Answer {
       const body = JSON.stringify(runToWire(run, draft.runLimitsOf(run), draft.limitsFor(run)));
       const kind = command.type === 'create_run' ? 'created' : 'done';
       return { kind, body, version: run.version, replayed: false };
+    }
+    case 'breaker': {
+      const { projectId } = draft.context.actor;
+      const breaker =
+        outcome.breakerId === projectId ? draft.fleetBreaker() : draft.agentBreaker(outcome.breakerId);
+      return done(draft, breakerToWire(breaker, draft.context.now));
     }
     case 'task':
       return {

@@ -2,10 +2,11 @@ import type { Statement } from '../../db/statement.js';
 import type { Answer } from '../../kernel/answer.js';
 import type { NewId } from '../../kernel/ids.js';
 import { appendEvents, type CommittedEvent } from '../events/index.js';
-import { writeTrips } from '../guard/index.js';
+import { writeBreakers, writeTrips } from '../guard/index.js';
 import type { ServerLimits } from '../guard/limits.js';
-import type { Trip } from '../guard/types.js';
+import type { Breaker, Trip } from '../guard/types.js';
 import { advance, type KeptAnswer, keepAnswers } from '../projects/index.js';
+import type { Policies } from '../projects/types.js';
 import { writeRuns } from '../runs/index.js';
 import { answerOf } from './answer.js';
 import type { Board } from './board.js';
@@ -30,6 +31,7 @@ export class Batch {
   private readonly tasks = new Map<string, { readonly before: Task | null }>();
   private readonly runs = new Set<string>();
   private readonly trips = new Map<string, Trip>();
+  private readonly breakers = new Map<string, Breaker>();
   private readonly attempts = new Map<string, AttemptWrite>();
   private readonly events: CommittedEvent[] = [];
   /** Who waits for whom after the batch, of those whose waiting it changed. */
@@ -47,7 +49,7 @@ export class Batch {
     private readonly rules: {
       readonly server: ServerLimits;
       readonly newId: NewId;
-      readonly cooldownSeconds: number;
+      readonly policies: Policies;
     },
     private readonly kept: Map<string, KeptAnswer>,
   ) {
@@ -84,7 +86,7 @@ export class Batch {
         actor,
         project: { limits: board.limits },
         server: rules.server,
-        retryAfterSeconds: board.cooldownSeconds ?? rules.cooldownSeconds,
+        policies: { ...rules.policies, ...board.policies },
         newId: rules.newId,
       },
       command,
@@ -153,6 +155,7 @@ export class Batch {
     }
     board.apply(draft);
     for (const trip of draft.trips.values()) this.trips.set(trip.id, trip);
+    for (const breaker of draft.breakers.values()) this.breakers.set(breaker.id, breaker);
     for (const write of draft.attempts) {
       const key = `${write.taskId}|${write.number}`;
       const known = this.attempts.get(key);
@@ -192,6 +195,7 @@ export class Batch {
     if (opened.length > 0) statements.push(insertAttempts(projectId, opened));
     if (ended.length > 0) statements.push(updateAttempts(projectId, ended));
     if (this.trips.size > 0) statements.push(writeTrips(projectId, [...this.trips.values()]));
+    if (this.breakers.size > 0) statements.push(writeBreakers(projectId, [...this.breakers.values()]));
     if (dropped.length > 0) statements.push(deleteEdges(projectId, dropped));
     if (added.length > 0) statements.push(insertEdges(projectId, added));
     if (this.events.length > 0) statements.push(appendEvents(projectId, this.events));

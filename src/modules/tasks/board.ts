@@ -1,5 +1,6 @@
 import type { Actor } from '../../kernel/actor.js';
-import type { OwnLimits } from '../guard/types.js';
+import type { Breaker, OwnLimits } from '../guard/types.js';
+import type { ProjectPolicies } from '../projects/types.js';
 import type { Run } from '../runs/types.js';
 import type { QueueFilter, RosterAgent, View } from './decide/context.js';
 import { waitsFor } from './decide/dependencies.js';
@@ -45,10 +46,11 @@ export class Board implements View {
   revision = -1;
   position = 0;
   limits: OwnLimits = {};
-  cooldownSeconds: number | null = null;
+  policies: ProjectPolicies = {};
   now = 0;
   readonly runs = new Map<string, Run>();
   private readonly missingRuns = new Set<string>();
+  readonly breakers = new Map<string, Breaker>();
   readonly agents = new Map<string, RosterAgent>();
   rosterLoadedAt = Number.NEGATIVE_INFINITY;
   private readonly tasks = new Map<string, Task | null>();
@@ -69,6 +71,7 @@ export class Board implements View {
   forget(): void {
     this.revision = -1;
     this.runs.clear();
+    this.breakers.clear();
     this.agents.clear();
     this.rosterLoadedAt = Number.NEGATIVE_INFINITY;
     this.tasks.clear();
@@ -177,7 +180,6 @@ export class Board implements View {
     for (const task of tasks) if (!this.tasks.has(task.id)) this.remember(task);
     window.ids = tasks.map((task) => task.id);
     window.complete = tasks.length < window.size;
-    window.size = WINDOW_SIZE;
     window.starved = false;
     for (const id of this.touched) this.place(window, this.latest(id));
   }
@@ -189,6 +191,7 @@ export class Board implements View {
       if (this.runs.get(run.id)?.state !== run.state) this.windows.clear();
       this.runs.set(run.id, run);
     }
+    for (const breaker of draft.breakers.values()) this.breakers.set(breaker.id, breaker);
     for (const { dependsOnId } of draft.edges) {
       const isFirst = this.tasks.get(dependsOnId)?.hasDependants !== true;
       if (isFirst && !this.dependantIds.has(dependsOnId)) this.dependantIds.set(dependsOnId, []);
@@ -360,6 +363,10 @@ export class Board implements View {
     const known = task ? waitsFor(task) : this.reachable.get(taskId);
     if (known === undefined) throw new Error(`what task ${taskId} waits for was not loaded`);
     return known;
+  }
+
+  breaker(id: string): Breaker | null {
+    return this.breakers.get(id) ?? null;
   }
 
   agent(id: string): RosterAgent | null {

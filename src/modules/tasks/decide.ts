@@ -1,7 +1,9 @@
 import { toWire } from '../../kernel/ids.js';
 import type { Refusal, Result } from '../../kernel/refusal.js';
+import type { BreakerCommand } from '../guard/types.js';
 import { RUN_TRANSITIONS } from '../runs/transitions.js';
 import type { RunCommand } from '../runs/types.js';
+import { decideBreaker, settleBreakers } from './decide/breakers.js';
 import type { Context } from './decide/context.js';
 import { create } from './decide/create.js';
 import { Draft } from './decide/draft.js';
@@ -24,6 +26,7 @@ export type Outcome =
   | { readonly kind: 'created'; readonly taskIds: readonly string[] }
   | { readonly kind: 'claims'; readonly claims: readonly Claim[] }
   | { readonly kind: 'run'; readonly runId: string }
+  | { readonly kind: 'breaker'; readonly breakerId: string }
   | { readonly kind: 'directive'; readonly taskId: string; readonly directive: Directive }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
@@ -43,14 +46,21 @@ export interface Decision {
 export function decide(context: Context, command: AnyCommand): Decision {
   const draft = new Draft(context, command.type);
   if (isRunCommand(command)) {
-    const outcome = outcomeOf(decideRun(draft, command), (runId) => ({ kind: 'run', runId }));
-    return outcome.kind === 'refused'
-      ? { draft: new Draft(context, command.type), outcome }
-      : { draft, outcome };
+    return refusable(
+      draft,
+      outcomeOf(decideRun(draft, command), (runId) => ({ kind: 'run', runId })),
+    );
+  }
+  if (isBreakerCommand(command)) {
+    return refusable(
+      draft,
+      outcomeOf(decideBreaker(draft, command), (breakerId) => ({ kind: 'breaker', breakerId })),
+    );
   }
   const refused = doorRefusal(draft, command);
   const outcome = refused === null ? run(draft, command) : refusedWith(refused);
   if (outcome.kind !== 'refused') {
+    settleBreakers(draft);
     attachVerdicts(draft);
     return { draft, outcome };
   }
@@ -58,6 +68,16 @@ export function decide(context: Context, command: AnyCommand): Decision {
   logRefusal(kept, command, outcome.refusal);
   attachVerdicts(kept);
   return { draft: kept, outcome };
+}
+
+/** A refused command of these leaves nothing behind. */
+function refusable(draft: Draft, outcome: Outcome): Decision {
+  return { draft: outcome.kind === 'refused' ? new Draft(draft.context, draft.command) : draft, outcome };
+}
+
+/** Whether a command is about a breaker. */
+export function isBreakerCommand(command: AnyCommand): command is BreakerCommand {
+  return command.type === 'isolate_breaker' || command.type === 'close_breaker';
 }
 
 /** Whether a command is about a run and not about tasks. */

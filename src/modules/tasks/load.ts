@@ -1,6 +1,7 @@
 import { isDatabaseUnavailable } from '../../db/faults.js';
 import { type Queryable, rowsOf } from '../../db/statement.js';
 import { loadRoster } from '../agents/index.js';
+import { loadBreakers } from '../guard/index.js';
 import { ownLimitsOf } from '../guard/limits.js';
 import { type KeptAnswer, loadHead, loadKeptAnswers, loadRules } from '../projects/index.js';
 import { loadLiveRuns, loadRuns } from '../runs/index.js';
@@ -68,9 +69,14 @@ async function loadFrame(
     board.forget();
     board.revision = head.revision;
     board.position = head.position;
-    const [rules, runs] = await Promise.all([loadRules(db, projectId), loadLiveRuns(db, projectId)]);
+    const [rules, runs, breakers] = await Promise.all([
+      loadRules(db, projectId),
+      loadLiveRuns(db, projectId),
+      loadBreakers(db, projectId),
+    ]);
     board.limits = ownLimitsOf(rules.limits);
-    board.cooldownSeconds = rules.policies.cooldownSeconds ?? null;
+    board.policies = rules.policies;
+    for (const breaker of breakers) board.breakers.set(breaker.id, breaker);
     board.rememberRuns(runs);
   }
   if (head.now - board.rosterLoadedAt > ROSTER_MS) {

@@ -1,5 +1,5 @@
 import type { AttemptKey, Board, Window } from './board.js';
-import { isRunCommand } from './decide.js';
+import { isBreakerCommand, isRunCommand } from './decide.js';
 import type { AnyCommand, Command, Task } from './types.js';
 
 /** Rows that a batch must know before it can be decided, and the board does not have yet. */
@@ -40,6 +40,7 @@ export function needsOf(board: Board, commands: readonly AnyCommand[]): Needs {
 }
 
 function needCommand(board: Board, needs: Needs, command: AnyCommand): void {
+  if (isBreakerCommand(command)) return;
   if (isRunCommand(command)) {
     if (command.type !== 'create_run') needRun(board, needs, command.runId);
     return;

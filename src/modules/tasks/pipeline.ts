@@ -13,6 +13,7 @@ import type { Clock } from '../../kernel/clock.js';
 import type { NewId } from '../../kernel/ids.js';
 import type { ServerLimits } from '../guard/limits.js';
 import { type KeptAnswer, MOVED_ON } from '../projects/index.js';
+import type { Policies } from '../projects/types.js';
 import { Batch } from './batch.js';
 import { Board } from './board.js';
 import type { Committed, Envelope } from './envelope.js';
@@ -29,7 +30,7 @@ export interface PipelineDeps {
   readonly clock: Clock;
   readonly newId: NewId;
   readonly server: ServerLimits;
-  readonly cooldownSeconds: number;
+  readonly policies: Policies;
   /** The most commands in one batch; 1 turns batching off. */
   readonly batchMax: number;
   /** Called after each commit, with what it made claimable and when the server must look again. */
@@ -164,10 +165,10 @@ class Lane {
   }
 
   private async decide(db: Pool | PoolClient, envelopes: readonly Envelope[], lock: boolean): Promise<Batch> {
-    const { clock, server, newId, cooldownSeconds } = this.deps;
+    const { clock, server, newId, policies } = this.deps;
     const kept = new Map<string, KeptAnswer>();
     await load(db, this.board, envelopes, { offsetMs: clock.offsetMs(), lock, kept });
-    const batch = new Batch(this.board, { server, newId, cooldownSeconds }, kept);
+    const batch = new Batch(this.board, { server, newId, policies }, kept);
     for (const envelope of envelopes) {
       // A claim that came to the end of what was loaded of its queue looks further before it answers.
       for (let looks = 0; batch.decide(envelope, looks) === 'look further'; looks++) {

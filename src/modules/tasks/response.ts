@@ -25,7 +25,7 @@ export const trip = z
   .object({
     id: z.string(),
     scope: z.enum(['task', 'run', 'fleet', 'skill']),
-    kind: z.enum(LAYERS),
+    kind: z.enum([...LAYERS, 'fleet', 'agent']),
     task_id: z.string().nullable(),
     run_id: z.string().nullable(),
     value: z.number(),

@@ -20,6 +20,7 @@ import {
 import type { Verdict as GuardVerdict, OwnLimits, TaskLimits } from '../guard/types.js';
 import { limitsToWire, tripToWire, verdictToWire } from '../guard/wire.js';
 import { loadHead, loadRules } from '../projects/index.js';
+import type { Policies } from '../projects/types.js';
 import { loadRuns } from '../runs/index.js';
 import type { Run } from '../runs/types.js';
 import { type Brief, briefToMarkdown, briefToWire } from './brief.js';
@@ -47,7 +48,7 @@ export interface TasksDeps {
   readonly clock: Clock;
   readonly newId: NewId;
   readonly limits: ServerLimits;
-  readonly cooldownSeconds: number;
+  readonly policies: Policies;
   readonly batchMax: number;
   readonly log: Log;
   /** Told after each commit, for streams, metrics and other processes. */
@@ -78,7 +79,7 @@ export class Tasks {
       clock,
       newId,
       server: deps.limits,
-      cooldownSeconds: deps.cooldownSeconds,
+      policies: deps.policies,
       batchMax: deps.batchMax,
       onCommit: (commit) => this.committed(commit),
     });

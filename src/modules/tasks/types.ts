@@ -1,5 +1,5 @@
 import type { Json } from '../../kernel/json.js';
-import type { Assessment, Layer, OwnTaskLimits, TaskCounters, Trip } from '../guard/types.js';
+import type { Assessment, BreakerCommand, Layer, OwnTaskLimits, TaskCounters, Trip } from '../guard/types.js';
 import type { RunCommand, RunStart } from '../runs/types.js';
 
 export const TASK_STATES = [
@@ -115,6 +115,8 @@ export interface LastAttempt {
   readonly outcome: Outcome;
   readonly hasResult: boolean;
   readonly judged: boolean;
+  /** Why it failed, when it did. */
+  readonly failedWith: Pick<AttemptError, 'class' | 'fingerprint'> | null;
   readonly usage: Usage;
 }
 
@@ -143,6 +145,9 @@ export interface TaskMemory {
   readonly cancelledUnder: Trip | null;
   /** Some attempt handed in a result: only the first is progress of the run. */
   readonly submitted: boolean;
+  /** When an error trip recovers by itself, and how often it has since the last unblock. Milliseconds since the epoch. */
+  readonly autoRecoverAt: number | null;
+  readonly autoRecoveries: number;
   /** Agents that reported `fatal` on it since the last unblock. */
   readonly fatalBy: readonly string[];
 }
@@ -348,7 +353,7 @@ export type Command =
   | ({ readonly type: 'cancel'; readonly reason: string } & OnTask);
 
 /** Everything that goes through the pipeline. */
-export type AnyCommand = Command | RunCommand;
+export type AnyCommand = Command | RunCommand | BreakerCommand;
 
 export type CommandType = Command['type'];
 export type CommandOf<T extends CommandType> = Extract<Command, { type: T }>;

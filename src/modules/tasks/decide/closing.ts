@@ -1,6 +1,6 @@
 import type { Resolution, Trip } from '../../guard/types.js';
+import { tripFacts } from '../../guard/wire.js';
 import type { Draft } from './draft.js';
-import { tripFacts } from './settle.js';
 
 /** Closes a task's or a run's trip and says how it ended. */
 export function closeTrip(
@@ -23,4 +23,5 @@ export function closeTrip(
   if (trip.taskId !== null) draft.emit('trip.resolved', trip.taskId, { reason: how.reason, data });
   else if (trip.runId !== null)
     draft.emitOfRun('trip.resolved', draft.runById(trip.runId), { reason: how.reason, data });
+  else draft.emitOfProject('trip.resolved', { reason: how.reason, data });
 }

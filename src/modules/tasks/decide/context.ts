@@ -1,7 +1,8 @@
 import type { Actor } from '../../../kernel/actor.js';
 import type { NewId } from '../../../kernel/ids.js';
 import type { ServerLimits } from '../../guard/limits.js';
-import type { OwnLimits } from '../../guard/types.js';
+import type { Breaker, OwnLimits } from '../../guard/types.js';
+import type { Policies } from '../../projects/types.js';
 import type { Run } from '../../runs/types.js';
 import type { Attempt, ClaimPurpose, Task } from '../types.js';
 
@@ -40,6 +41,8 @@ export interface View {
   dedupeHolder(key: string): Task | null;
   /** What a task waits for: its dependencies, or the task that supersedes it. */
   waitsFor(taskId: string): readonly string[];
+  /** A breaker that has anything to remember; null for one that never opened. */
+  breaker(id: string): Breaker | null;
   agent(id: string): RosterAgent | null;
   roster(): readonly RosterAgent[];
 }
@@ -52,7 +55,6 @@ export interface Context {
   readonly actor: Actor;
   readonly project: { readonly limits: OwnLimits };
   readonly server: ServerLimits;
-  /** Cool-down before a task that failed for want of infrastructure is offered again, in seconds. */
-  readonly retryAfterSeconds: number;
+  readonly policies: Policies;
   readonly newId: NewId;
 }

@@ -26,6 +26,8 @@ const NO_MEMORY: TaskMemory = {
   blockedByOperator: false,
   cancelledUnder: null,
   submitted: false,
+  autoRecoverAt: null,
+  autoRecoveries: 0,
   fatalBy: [],
 };
 

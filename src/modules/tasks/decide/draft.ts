@@ -1,15 +1,29 @@
 import { type ActingRole, type Role, roleFor } from '../../../kernel/actor.js';
 import type { EventType, NewEvent } from '../../../kernel/event.js';
 import type { JsonObject } from '../../../kernel/json.js';
+import { closedBreaker } from '../../guard/breaker.js';
 import { effectiveLimits, effectiveRunLimits } from '../../guard/limits.js';
-import type { Verdict as GuardVerdict, RunLimits, TaskLimits, Trip } from '../../guard/types.js';
-import { toUsd } from '../../guard/wire.js';
+import type {
+  Breaker,
+  BreakerCommand,
+  Verdict as GuardVerdict,
+  RunLimits,
+  TaskLimits,
+  Trip,
+} from '../../guard/types.js';
+import { breakerToWire, toUsd } from '../../guard/wire.js';
 import type { Run, RunCommandType } from '../../runs/types.js';
 import type { Attempt, CommandType, Task, TaskState } from '../types.js';
 import type { Context } from './context.js';
 
 /** What is set on an attempt's row; what is absent stays. */
 export type AttemptWrite = Pick<Attempt, 'taskId' | 'number'> & Partial<Omit<Attempt, 'taskId' | 'number'>>;
+
+/** What an event says that is of no task. */
+interface ProjectFacts {
+  readonly reason?: string | null;
+  readonly data?: JsonObject;
+}
 
 /** What an event says beside its type and task. */
 interface EventFacts {
@@ -28,6 +42,7 @@ export class Draft {
   private readonly fresh = new Set<string>();
   readonly runs = new Map<string, Run>();
   readonly trips = new Map<string, Trip>();
+  readonly breakers = new Map<string, Breaker>();
   readonly attempts: AttemptWrite[] = [];
   readonly events: NewEvent[] = [];
   /** New edges of the dependency graph. */
@@ -42,12 +57,16 @@ export class Draft {
 
   constructor(
     readonly context: Context,
-    readonly command: CommandType | RunCommandType,
+    readonly command: CommandType | RunCommandType | BreakerCommand['type'],
   ) {}
 
   get isEmpty(): boolean {
     return (
-      this.tasks.size === 0 && this.runs.size === 0 && this.attempts.length === 0 && this.events.length === 0
+      this.tasks.size === 0 &&
+      this.breakers.size === 0 &&
+      this.runs.size === 0 &&
+      this.attempts.length === 0 &&
+      this.events.length === 0
     );
   }
 
@@ -115,6 +134,22 @@ export class Draft {
     return task;
   }
 
+  /** The fleet's breaker has the project's id, an agent's has the agent's. */
+  fleetBreaker(): Breaker {
+    const id = this.context.actor.projectId;
+    return (
+      this.breakers.get(id) ?? this.context.view.breaker(id) ?? closedBreaker(id, null, this.context.now)
+    );
+  }
+
+  agentBreaker(agentId: string): Breaker {
+    return (
+      this.breakers.get(agentId) ??
+      this.context.view.breaker(agentId) ??
+      closedBreaker(agentId, agentId, this.context.now)
+    );
+  }
+
   putRun(run: Run): Run {
     const known = this.context.view.run(run.id);
     const next = { ...run, version: known === null ? 1 : known.version + 1, updatedAt: this.context.now };
@@ -167,6 +202,30 @@ export class Draft {
     });
   }
 
+  /** Adds an event of a breaker. */
+  emitOfBreaker(type: EventType, breaker: Breaker, facts: ProjectFacts = {}): void {
+    this.emitOfProject(type, {
+      ...facts,
+      data: { ...breakerToWire(breaker, this.context.now), ...facts.data },
+    });
+  }
+
+  /** Adds an event that is of no task and no run. */
+  emitOfProject(type: EventType, facts: ProjectFacts): void {
+    this.events.push({
+      type,
+      taskId: null,
+      number: null,
+      runId: null,
+      ...this.origin(),
+      from: null,
+      to: null,
+      counters: null,
+      reason: facts.reason ?? null,
+      data: facts.data ?? {},
+    });
+  }
+
   private origin(): { agentId: string | null; role: ActingRole; command: string } {
     const { actor } = this.context;
     return { agentId: actor.agentId, role: actingRole(this.context, this.command), command: this.command };
@@ -174,11 +233,13 @@ export class Draft {
 }
 
 /** By which of its roles an actor sends each command; who holds a lease acts in the role that the lease is for. */
-const SPEAKS_AS: Partial<Record<CommandType | RunCommandType, readonly Role[]>> = {
+const SPEAKS_AS: Partial<Record<CommandType | RunCommandType | BreakerCommand['type'], readonly Role[]>> = {
   create_run: ['planner'],
   update_run: ['planner'],
   recover_run: ['planner'],
   close_run: ['planner'],
+  isolate_breaker: ['operator'],
+  close_breaker: ['operator'],
   create: ['planner'],
   update: ['planner'],
   unblock: ['planner'],
@@ -189,7 +250,10 @@ const SPEAKS_AS: Partial<Record<CommandType | RunCommandType, readonly Role[]>> 
 };
 
 /** The role that stands on the command's events. */
-export function actingRole(context: Context, command: CommandType | RunCommandType): ActingRole {
+export function actingRole(
+  context: Context,
+  command: CommandType | RunCommandType | BreakerCommand['type'],
+): ActingRole {
   if (context.actor.agentId === null) return 'server';
   return (
     roleFor(context.actor, SPEAKS_AS[command] ?? ['executor', 'reviewer']) ??

@@ -2,6 +2,7 @@ import { fingerprintOf } from '../../guard/fingerprint.js';
 import type { AttemptError, CommandOf, Task } from '../types.js';
 import type { Draft } from './draft.js';
 import { countedError, returned, withLast } from './machine.js';
+import { autoRecover } from './recovery.js';
 import { settle } from './settle.js';
 
 /** Records that a lease ran out. Work: the attempt ends and one error counts. Review: one review failure counts. */
@@ -37,7 +38,9 @@ export function expireLease(draft: Draft, task: Task): Task {
       endedAt: now,
       error,
     });
-    const next = draft.put(returned(withLast(countedError(task), { outcome: 'lease_expired' }), now));
+    const next = draft.put(
+      returned(withLast(countedError(task), { outcome: 'lease_expired', failedWith: error }), now),
+    );
     draft.emit('task.lease_expired', task.id, { from: 'in_progress', to: next.state, data });
   }
   settle(draft, task.id);
@@ -59,5 +62,8 @@ export function expire(draft: Draft, command: CommandOf<'expire'>): void {
 /** The server's own command: a task whose time has come is offered to claims. Putting it again places it anew. */
 export function wake(draft: Draft, command: CommandOf<'wake'>): void {
   const task = draft.task(command.taskId);
-  if (task !== null && task.lease === null && task.readyAt <= draft.context.now) draft.putQuietly(task);
+  const { now } = draft.context;
+  if (task === null || task.lease !== null) return;
+  if (task.memory.autoRecoverAt !== null && task.memory.autoRecoverAt <= now) autoRecover(draft, task);
+  else if (task.readyAt <= now) draft.putQuietly(task);
 }

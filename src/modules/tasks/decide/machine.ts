@@ -42,6 +42,7 @@ export function placementOf(
   const rank = task.priority * 2 + (task.state === 'pending' ? 1 : 0);
   if (task.lease !== null) return { queue: null, rank, dueAt: task.lease.expiresAt };
   if (task.state === 'in_review') return { queue: 'review', rank, dueAt: null };
+  if (task.state === 'blocked') return { queue: null, rank, dueAt: task.memory.autoRecoverAt };
   if ((task.state !== 'pending' && task.state !== 'rework') || task.unmet > 0)
     return { queue: null, rank, dueAt: null };
   return task.readyAt > now

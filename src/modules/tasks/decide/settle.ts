@@ -1,5 +1,3 @@
-import { toWire } from '../../../kernel/ids.js';
-import type { JsonObject } from '../../../kernel/json.js';
 import {
   actionFor,
   crossings,
@@ -14,11 +12,12 @@ import {
   severityOf,
 } from '../../guard/evaluate.js';
 import type { LayerReading, RunLimits, TaskLimits, Trip, Verdict } from '../../guard/types.js';
-import { inUnits, layerToWire, verdictToWire } from '../../guard/wire.js';
+import { inUnits, layerToWire, tripFacts, verdictToWire } from '../../guard/wire.js';
 import type { Run } from '../../runs/types.js';
 import type { Task } from '../types.js';
 import type { Draft } from './draft.js';
 import { isTerminal, stopWork } from './machine.js';
+import { autoRecoverAt } from './recovery.js';
 
 /** The guard's reading of a task and its run as the draft has them now. */
 export function readGuard(draft: Draft, task: Task): Verdict {
@@ -74,7 +73,8 @@ export function settle(draft: Draft, taskId: string, grave = false): Verdict {
   warn(draft, taskId, verdict);
   const task = draft.taskOf(taskId);
   const layer = openTaskLayers(verdict)[0] ?? (grave ? layerOf(verdict, 'error') : undefined);
-  if (task.memory.trip !== null) escalate(draft, task, verdict);
+  const isOpen = task.memory.trip !== null && task.memory.trip.state === 'open';
+  if (isOpen) escalate(draft, task, verdict);
   else if (layer !== undefined && !isTerminal(task.state) && task.state !== 'blocked')
     trip(draft, task, layer, verdict, grave);
   settleRun(draft, draft.runOf(task), verdict);
@@ -98,13 +98,16 @@ function warn(draft: Draft, taskId: string, verdict: Verdict): void {
   }
 }
 
-/** Opens a task's trip and blocks the task. `grave` makes it HIGH whatever the value. */
+/**
+ * Opens a task's trip and blocks the task; one that was half-open opens again. `grave` makes it HIGH whatever the value.
+ */
 export function trip(draft: Draft, task: Task, layer: LayerReading, verdict: Verdict, grave = false): Trip {
   const { counters } = task;
+  const probed = task.memory.trip;
   const usedUp = counters.unblockCount >= draft.limitsOf(task).maxUnblocks;
   const severity = grave ? 'HIGH' : severityOf(layer.kind, layer.value, layer.limit, usedUp);
   const opened: Trip = {
-    id: draft.context.newId(),
+    id: probed?.id ?? draft.context.newId(),
     scope: 'task',
     kind: layer.kind,
     taskId: task.id,
@@ -116,7 +119,7 @@ export function trip(draft: Draft, task: Task, layer: LayerReading, verdict: Ver
     actionRequired: actionFor(severity),
     state: 'open',
     layers: verdict.layers,
-    openedAt: draft.context.now,
+    openedAt: probed?.openedAt ?? draft.context.now,
     closedAt: null,
     resolution: null,
   };
@@ -128,12 +131,19 @@ export function trip(draft: Draft, task: Task, layer: LayerReading, verdict: Ver
     ...stopped,
     state: 'blocked',
     block: { kind: layer.kind, reason },
-    counters: { ...counters, tripCount: counters.tripCount + 1 },
-    memory: { ...stopped.memory, trip: opened, refused: [], changedSinceTrip: false },
+    counters: { ...counters, tripCount: counters.tripCount + (probed === null ? 1 : 0) },
+    memory: {
+      ...stopped.memory,
+      trip: opened,
+      refused: [],
+      changedSinceTrip: false,
+      autoRecoverAt: autoRecoverAt(draft, task, opened),
+    },
   });
   draft.trips.set(opened.id, opened);
-  draft.trip ??= opened;
-  draft.emit('trip.opened', task.id, { from, to: 'blocked', reason, data: tripFacts(opened) });
+  draft.trip = opened;
+  const data = { ...tripFacts(opened), reopened: probed !== null };
+  draft.emit('trip.opened', task.id, { from, to: 'blocked', reason, data });
   draft.emit('task.blocked', task.id, { from, to: 'blocked', reason, data: { kind: layer.kind } });
   return opened;
 }
@@ -208,19 +218,4 @@ export function settleRun(draft: Draft, run: Run, verdict: Verdict): void {
 
 function reachedText(layer: LayerReading): string {
   return `the ${layer.kind} limit was reached: ${inUnits(layer.kind, layer.value)} of ${inUnits(layer.kind, layer.limit)}`;
-}
-
-/** What an event says of a trip. */
-export function tripFacts(trip: Trip): JsonObject {
-  return {
-    trip_id: toWire('trip', trip.id),
-    scope: trip.scope,
-    kind: trip.kind,
-    value: inUnits(trip.kind, trip.value),
-    limit: inUnits(trip.kind, trip.limit),
-    over_percent: trip.overPercent,
-    severity: trip.severity,
-    action_required: trip.actionRequired,
-    layers: trip.layers.map(layerToWire),
-  };
 }

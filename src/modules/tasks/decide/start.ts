@@ -1,5 +1,5 @@
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
-import { openTaskLayers } from '../../guard/evaluate.js';
+import { openRunLayers, openTaskLayers } from '../../guard/evaluate.js';
 import type { Verdict as GuardVerdict } from '../../guard/types.js';
 import type { Run } from '../../runs/types.js';
 import {
@@ -10,6 +10,8 @@ import {
   REASSIGN_PATIENCE_SECONDS,
   type Task,
 } from '../types.js';
+import { failedSo, onlyProbes, type Passage, passage, startProbes } from './breakers.js';
+import type { QueueFilter } from './context.js';
 import type { Draft } from './draft.js';
 import { expireLease } from './expiry.js';
 import { isTerminal, leaseFor, NO_USAGE } from './machine.js';
@@ -26,18 +28,44 @@ export interface Claim {
 
 /** Claims up to `max` tasks in claim order, passing over what this agent may not have. None is no refusal. */
 export function claimNext(draft: Draft, command: CommandOf<'claim_next'>): Result<readonly Claim[]> {
-  const claims: Claim[] = [];
   const { runId, purpose, labels } = command;
   const refused = runId === null ? null : namedRunRefusal(draft, runId, purpose);
   if (refused !== null) return { ok: false, refusal: refused };
-  for (const candidate of draft.context.view.queue({ purpose, runId, labels })) {
-    if (claims.length === command.max) break;
+  const gate = gateOf(draft, purpose);
+  if (gate.refusal !== null) return { ok: false, refusal: gate.refusal };
+  const filter = { purpose, runId, labels };
+  const likely = gate.probesFleet ? take(draft, filter, command, gate, (task) => failedSo(draft, task)) : [];
+  return ok(likely.length > 0 ? likely : take(draft, filter, command, gate, () => true));
+}
+
+/** Work passes under the breakers above tasks; a review never does. */
+function gateOf(draft: Draft, purpose: ClaimPurpose): Passage {
+  const { agentId } = draft.context.actor;
+  return purpose === 'review' || agentId === null ? FREE : passage(draft, agentId);
+}
+
+const FREE: Passage = { refusal: null, probesFleet: false, probesAgent: false };
+
+function take(
+  draft: Draft,
+  filter: QueueFilter,
+  command: CommandOf<'claim_next'>,
+  gate: Passage,
+  wanted: (task: Task) => boolean,
+): Claim[] {
+  const claims: Claim[] = [];
+  const { purpose } = command;
+  const max = gate.probesFleet || gate.probesAgent ? 1 : command.max;
+  for (const candidate of draft.context.view.queue(filter)) {
     const task = draft.taskOf(candidate.id);
-    if (startRefusal(draft, task, purpose) !== null || keptForAnother(draft, task, purpose)) continue;
+    if (!wanted(task) || startRefusal(draft, task, purpose) !== null || keptForAnother(draft, task, purpose))
+      continue;
     if (purpose === 'work' && limitRefusal(draft, task) !== null) continue;
     claims.push(start(draft, task, purpose, command));
+    startProbes(draft, draft.taskOf(task.id), gate);
+    if (claims.length === max) break;
   }
-  return ok(claims);
+  return claims;
 }
 
 /** Claims one task by its id: deliberate, so only what forbids it is said, and why. */
@@ -56,9 +84,14 @@ export function claim(draft: Draft, command: CommandOf<'claim'>): Result<readonl
   if (lease !== null && lease.expiresAt <= now) task = expireLease(draft, task);
   const refused = startRefusal(draft, task, purpose);
   if (refused !== null) return { ok: false, refusal: refused };
-  const stopped = purpose === 'work' ? limitRefusal(draft, task) : null;
-  if (stopped !== null) return { ok: false, refusal: stopped };
-  return ok([start(draft, task, purpose, command)]);
+  const gate = gateOf(draft, purpose);
+  if (gate.refusal !== null) return { ok: false, refusal: gate.refusal };
+  if (gate.probesFleet && !failedSo(draft, task)) return { ok: false, refusal: onlyProbes(draft) };
+  const limited = purpose === 'work' ? limitRefusal(draft, task) : null;
+  if (limited !== null) return { ok: false, refusal: limited };
+  const given = start(draft, task, purpose, command);
+  startProbes(draft, draft.taskOf(task.id), gate);
+  return ok([given]);
 }
 
 /** An agent with several roles claims work, unless the task is there to be reviewed and it is only a reviewer. */
@@ -116,7 +149,7 @@ function keptForAnother(draft: Draft, task: Task, purpose: ClaimPurpose): boolea
 function namedRunRefusal(draft: Draft, runId: string, purpose: ClaimPurpose): Refusal | null {
   const named = draft.run(runId);
   if (named === null) return missingRun(runId);
-  if (purpose === 'review') return null;
+  if (purpose === 'review') return named.state === 'closed' ? refusal.runClosed(named) : null;
   settleRun(draft, named, readRunGuard(draft, named));
   return runRefusal(draft.runById(runId));
 }
@@ -127,14 +160,16 @@ function runRefusal(run: Run): Refusal | null {
 }
 
 /**
- * A limit lowered from above, or a deadline that has passed since, can already be crossed when work would start: then the
- * task, or its run, is stopped instead.
+ * A limit lowered from above, or a deadline that has passed, can already be over when work would start: then what it guards is
+ * stopped instead, and that is the refusal.
  */
 function limitRefusal(draft: Draft, task: Task): Refusal | null {
   const verdict = readGuard(draft, task);
-  settleRun(draft, draft.runOf(task), verdict);
-  const refused = runRefusal(draft.runOf(task));
-  if (refused !== null) return refused;
+  if (verdict.verdict !== 'deny') return null;
+  if (openRunLayers(verdict).length > 0) {
+    settleRun(draft, draft.runOf(task), verdict);
+    return refusal.runTripped(draft.runOf(task));
+  }
   const [open] = openTaskLayers(verdict);
   if (open === undefined) return null;
   trip(draft, task, open, verdict);
@@ -186,6 +221,7 @@ function start(
         outcome: 'in_progress',
         hasResult: false,
         judged: false,
+        failedWith: null,
         usage: NO_USAGE,
       },
     },

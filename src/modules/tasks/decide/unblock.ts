@@ -96,6 +96,8 @@ function lift(draft: Draft, task: Task, command: CommandOf<'unblock'>, afterTrip
     memory: {
       ...lifted.memory,
       sentBack: {},
+      autoRecoverAt: null,
+      autoRecoveries: 0,
       fatalBy: [],
       refused: [],
       warned: stillWarned(draft, task, command),

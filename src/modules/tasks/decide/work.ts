@@ -2,8 +2,10 @@ import type { Json } from '../../../kernel/json.js';
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { fingerprintOf } from '../../guard/fingerprint.js';
 import type { AttemptError, CommandOf, Lease, Task } from '../types.js';
+import { noteFailure, openAgentBreaker } from './breakers.js';
 import type { Draft } from './draft.js';
 import { countedError, extended, isTerminal, returned, withLast } from './machine.js';
+import { endProbe } from './recovery.js';
 import { invalidTransition, leaseLost } from './refusals.js';
 import { progress } from './run.js';
 import { settle } from './settle.js';
@@ -134,6 +136,7 @@ export function submit(draft: Draft, command: CommandOf<'submit'>): Result<null>
     data: submitFacts(task, command, 'submitted'),
   });
   if (first) progress(draft, task);
+  endProbe(draft, task.id);
   settle(draft, task.id);
   return ok(null);
 }
@@ -188,17 +191,22 @@ export function fail(draft: Draft, command: CommandOf<'fail'>): Result<null> {
   const { now } = draft.context;
   draft.attempts.push({ taskId: task.id, number: task.attempt, outcome: 'failed', endedAt: now, error });
   if (command.usage !== null) addToLast(draft, task, command.usage);
-  let next = withLast(draft.taskOf(task.id), { outcome: 'failed' });
-  if (errorClass === 'error') next = countedError(next);
-  if (errorClass === 'fatal') next = withFatal(next, hand.lease.agentId);
+  const failedWith = { class: errorClass, fingerprint: error.fingerprint };
+  let next = withLast(draft.taskOf(task.id), { outcome: 'failed', failedWith });
+  const counted = noteFailure(draft, task, hand.lease.agentId, error);
+  if (counted) next = countedError(next);
+  if (errorClass === 'fatal') {
+    next = withFatal(next, hand.lease.agentId);
+    openAgentBreaker(draft, hand.lease.agentId, error);
+  }
   const delays = errorClass === 'rate_limited' || errorClass === 'infrastructure';
-  const delay = command.retryAfterSeconds ?? (delays ? draft.context.retryAfterSeconds : 0);
+  const delay = command.retryAfterSeconds ?? (delays ? draft.context.policies.cooldownSeconds : 0);
   const back = draft.put(returned(next, now, delay));
   draft.emit('task.failed', task.id, {
     from: 'in_progress',
     to: back.state,
     reason: message,
-    data: { ...data, retry_after_seconds: delay },
+    data: { ...data, counted, retry_after_seconds: delay },
   });
   settle(draft, task.id, back.memory.fatalBy.length > 1);
   return ok(null);
