@@ -108,14 +108,11 @@ function needForTask(
       return;
     case 'submit':
     case 'fail':
+      if (command.leaseToken !== task.lease?.token)
+        needAttempt(board, needs, { taskId: task.id, token: command.leaseToken, number: null });
+      return;
     case 'report_usage':
-      needAttempt(
-        board,
-        needs,
-        task,
-        command.leaseToken,
-        command.type === 'report_usage' ? command.attempt : null,
-      );
+      needReported(board, needs, task, command.leaseToken, command.attempt);
       return;
     default:
       return;
@@ -162,7 +159,7 @@ function needReachable(board: Board, needs: Needs, ids: readonly string[]): void
 }
 
 /** The last attempt stands on the task; an earlier one must be read. */
-function needAttempt(
+function needReported(
   board: Board,
   needs: Needs,
   task: Task,
@@ -174,7 +171,9 @@ function needAttempt(
     number === null
       ? token === null || token === last?.token || token === task.lease?.token
       : number === last?.number;
-  if (isLast) return;
-  const key = { taskId: task.id, token: number === null ? token : null, number };
+  if (!isLast) needAttempt(board, needs, { taskId: task.id, token: number === null ? token : null, number });
+}
+
+function needAttempt(board: Board, needs: Needs, key: AttemptKey): void {
   if (!board.knowsAttempt(key)) needs.attempts.push(key);
 }

@@ -263,11 +263,10 @@ function tooLate(
   evidence: Json,
 ): Result<null> {
   const refusal = lateRefusal(draft, task, command.leaseToken, command.type);
-  const { last } = task.memory;
+  if (refusal.code !== 'lease_lost') return { ok: false, refusal };
   const { view, actor } = draft.context;
-  const attempt =
-    last?.token === command.leaseToken ? last : view.attempt(task.id, { token: command.leaseToken });
-  if (refusal.code !== 'lease_lost' || attempt === null || attempt.agentId !== actor.agentId)
+  const attempt = view.attempt(task.id, { token: command.leaseToken });
+  if (attempt === null || attempt.agentId !== actor.agentId || attempt.lateResult !== null)
     return { ok: false, refusal };
   draft.attempts.push({ taskId: task.id, number: attempt.number, lateResult: evidence });
   draft.emit('task.late_result', task.id, {
