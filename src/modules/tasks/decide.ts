@@ -13,6 +13,7 @@ import * as refusal from './decide/refusals.js';
 import { approve, rework } from './decide/review.js';
 import { decideRun } from './decide/runs.js';
 import { attachVerdicts } from './decide/settle.js';
+import { escalate, split } from './decide/split.js';
 import { type Claim, claim, claimNext } from './decide/start.js';
 import { block, cancel } from './decide/stop.js';
 import { unblock } from './decide/unblock.js';
@@ -139,6 +140,10 @@ function run(draft: Draft, command: Command): Outcome {
       return onTask(command, block(draft, command));
     case 'unblock':
       return onTask(command, unblock(draft, command));
+    case 'split':
+      return onTask(command, split(draft, command));
+    case 'escalate':
+      return onTask(command, escalate(draft, command));
     case 'cancel':
       return onTask(command, cancel(draft, command));
   }

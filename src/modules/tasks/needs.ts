@@ -1,6 +1,6 @@
 import type { AttemptKey, Board, Window } from './board.js';
 import { isBreakerCommand, isRunCommand } from './decide.js';
-import type { AnyCommand, Command, Task } from './types.js';
+import type { AnyCommand, Command, NewTask, Task } from './types.js';
 
 /** Rows that a batch must know before it can be decided, and the board does not have yet. */
 export class Needs {
@@ -56,31 +56,35 @@ function needCommand(board: Board, needs: Needs, command: AnyCommand): void {
     return;
   }
   if (command.type === 'create') {
-    const planned = new Set(command.tasks.map((task) => task.id));
-    for (const task of command.tasks) {
-      needDependencies(
-        board,
-        needs,
-        task.dependsOn.filter((id) => !planned.has(id)),
-      );
-      if (task.runId !== null) needRun(board, needs, task.runId);
-      if (task.parentId !== null && !planned.has(task.parentId)) needTask(board, needs, task.parentId);
-      if (task.dedupeKey !== null && !board.knowsDedupe(task.dedupeKey)) needs.dedupeKeys.add(task.dedupeKey);
-      if (task.supersedes !== null) {
-        const old = needTask(board, needs, task.supersedes);
-        if (old !== null) needDependants(board, needs, old);
-        needReachable(
-          board,
-          needs,
-          task.dependsOn.filter((id) => !planned.has(id)),
-        );
-        if (old?.supersededBy != null) needTask(board, needs, old.supersededBy);
-      }
-    }
+    needNewTasks(board, needs, command.tasks);
     return;
   }
   const task = needTask(board, needs, command.taskId);
   if (task !== null) needForTask(board, needs, command, task);
+}
+
+function needNewTasks(board: Board, needs: Needs, tasks: readonly NewTask[]): void {
+  const planned = new Set(tasks.map((task) => task.id));
+  for (const task of tasks) {
+    needDependencies(
+      board,
+      needs,
+      task.dependsOn.filter((id) => !planned.has(id)),
+    );
+    if (task.runId !== null) needRun(board, needs, task.runId);
+    if (task.parentId !== null && !planned.has(task.parentId)) needTask(board, needs, task.parentId);
+    if (task.dedupeKey !== null && !board.knowsDedupe(task.dedupeKey)) needs.dedupeKeys.add(task.dedupeKey);
+    if (task.supersedes !== null) {
+      const old = needTask(board, needs, task.supersedes);
+      if (old !== null) needDependants(board, needs, old);
+      needReachable(
+        board,
+        needs,
+        task.dependsOn.filter((id) => !planned.has(id)),
+      );
+      if (old?.supersededBy != null) needTask(board, needs, old.supersededBy);
+    }
+  }
 }
 
 function needForTask(
@@ -105,6 +109,10 @@ function needForTask(
       if (command.changes.dependsOn !== undefined)
         needNewDependencies(board, needs, task, command.changes.dependsOn);
       needDependencies(board, needs, task.dependsOn);
+      return;
+    case 'split':
+      needNewTasks(board, needs, command.tasks);
+      needNewDependencies(board, needs, task, task.dependsOn);
       return;
     case 'submit':
     case 'fail':

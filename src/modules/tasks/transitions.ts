@@ -104,6 +104,8 @@ export const TRANSITIONS: Record<CommandType, Transition> = {
     starts: false,
     fenced: false,
   },
+  split: { from: ['blocked'], to: ['pending'], by: ['planner'], starts: false, fenced: false },
+  escalate: { from: ['blocked'], to: ['same'], by: ['planner'], starts: false, fenced: false },
   cancel: { from: OPEN, to: ['cancelled'], by: ['planner'], starts: false, fenced: false },
 };
 
@@ -132,5 +134,7 @@ export const COMMAND_TYPES: readonly CommandType[] = [
   'rework',
   'block',
   'unblock',
+  'split',
+  'escalate',
   'cancel',
 ];

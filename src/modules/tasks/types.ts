@@ -350,6 +350,16 @@ export type Command =
       readonly resetTokens: boolean;
       readonly to: 'pending' | 'in_review';
     } & OnTask)
+  | ({
+      readonly type: 'split';
+      readonly reason: string;
+      readonly assessment: Assessment | null;
+      readonly changes: UnblockChanges;
+      readonly resetTokens: boolean;
+      /** The parts; their parent and run are the task's. */
+      readonly tasks: readonly NewTask[];
+    } & OnTask)
+  | ({ readonly type: 'escalate'; readonly reason: string } & OnTask)
   | ({ readonly type: 'cancel'; readonly reason: string } & OnTask);
 
 /** Everything that goes through the pipeline. */

@@ -50,7 +50,7 @@ function createRun(draft: Draft, planned: RunStart): void {
 }
 
 /** Tasks of a plan so that each comes after those of the plan it depends on; null when they form a circle. */
-function inDependencyOrder(tasks: readonly NewTask[]): NewTask[] | null {
+export function inDependencyOrder(tasks: readonly NewTask[]): NewTask[] | null {
   const byId = new Map(tasks.map((task) => [task.id, task]));
   const waiting = new Map(
     tasks.map((task) => [task.id, new Set(task.dependsOn.filter((id) => byId.has(id)))]),
@@ -72,7 +72,8 @@ function inDependencyOrder(tasks: readonly NewTask[]): NewTask[] | null {
   return ordered.length === tasks.length ? ordered : null;
 }
 
-function createOne(draft: Draft, planned: NewTask, planRunId: string | null): Refusal | null {
+/** Creates one task of a plan, in the plan's run unless it names another; a refusal, or null. */
+export function createOne(draft: Draft, planned: NewTask, planRunId: string | null): Refusal | null {
   const { now, actor, view } = draft.context;
   const runId = planned.runId ?? planRunId ?? view.defaultRun().id;
   const run = draft.runs.get(runId) ?? view.run(runId);

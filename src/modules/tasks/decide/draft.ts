@@ -243,6 +243,8 @@ const SPEAKS_AS: Partial<Record<CommandType | RunCommandType | BreakerCommand['t
   create: ['planner'],
   update: ['planner'],
   unblock: ['planner'],
+  split: ['planner'],
+  escalate: ['planner'],
   cancel: ['planner'],
   block: ['planner', 'executor', 'reviewer'],
   approve: ['reviewer'],

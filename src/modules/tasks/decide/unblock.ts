@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../kernel/json.js';
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { openTaskLayers } from '../../guard/evaluate.js';
 import { isSlowLoop, nothingChanged, stillOverLimit } from '../../guard/recovery.js';
-import type { TaskLimits } from '../../guard/types.js';
+import type { Strategy, TaskLimits } from '../../guard/types.js';
 import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
 import type { CommandOf, Task, UnblockChanges } from '../types.js';
 import { closeTrip } from './closing.js';
@@ -19,7 +19,7 @@ import { needsOperator } from './stop.js';
  * Lifts a block: a form, not a button. After a trip the task's counters start again and its totals stay; from the second
  * time on something must have changed; after `max_unblocks` only an operator may. Source: domain, "Recovery".
  */
-export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<null> {
+export function unblock(draft: Draft, command: CommandOf<'unblock'>, as?: Strategy): Result<null> {
   const task = draft.taskOf(command.taskId);
   const operator = draft.context.actor.roles.includes('operator');
   if (task.state !== 'blocked') return { ok: false, refusal: refusal.invalidTransition(task, 'unblock') };
@@ -48,7 +48,7 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>): Result<nul
   if (over.length > 0) return { ok: false, refusal: stillOverLimit(over.map(layerToWire)) };
   const changes = changesToWire(command);
   if (trip !== null) {
-    const strategy = recovery.changed ? 'adjust' : 'reset';
+    const strategy = as ?? (recovery.changed ? 'adjust' : 'reset');
     closeTrip(draft, trip, {
       strategy,
       reason: command.reason,
