@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: ['test/browser/**'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'threads',
     fileParallelism: true,

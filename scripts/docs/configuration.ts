@@ -56,6 +56,8 @@ const GROUPS: readonly Group[] = [
       FUSEBOARD_FLEET_WINDOW_SECONDS: 'The time within which they do.',
       FUSEBOARD_COOLDOWN_SECONDS:
         'How long an open breaker waits before it tries again, and a task after a fault of infrastructure.',
+      FUSEBOARD_ERROR_RECOVERY:
+        'Whether a task that was blocked by its errors is tried again by itself, or waits for a planner.',
       FUSEBOARD_MAX_AUTO_RECOVERIES: 'Times that a task is tried again by itself after its errors.',
     },
   },

@@ -20,6 +20,23 @@ const TRIP = [
   'layers',
 ];
 
+/** What a trip of a breaker says, too. */
+const ALWAYS: ReadonlySet<string> = new Set(['trip_id', 'kind']);
+
+const BREAKER = [
+  'id',
+  'scope',
+  'agent_id',
+  'state',
+  'fingerprint',
+  'reason',
+  'opened_at',
+  'half_open_at',
+  'openings',
+  'probe_task_id',
+  'trip_id',
+];
+
 /** Every type of event. */
 export const EVENT_TEXTS: Readonly<Record<string, EventText>> = {
   'project.created': { when: 'a project was made', data: ['project_id', 'name'] },
@@ -50,7 +67,10 @@ export const EVENT_TEXTS: Readonly<Record<string, EventText>> = {
     data: ['attempt', 'usage', 'review?'],
   },
   'task.submitted': { when: 'a result was handed in', data: ['attempt', 'outcome', 'result_hash', 'usage?'] },
-  'task.failed': { when: 'an attempt failed', data: ['attempt', 'error', 'usage?', 'retry_after_seconds'] },
+  'task.failed': {
+    when: 'an attempt failed',
+    data: ['attempt', 'error', 'counted', 'usage?', 'retry_after_seconds'],
+  },
   'task.released': { when: 'a task was given back', data: ['attempt'] },
   'task.lease_expired': {
     when: 'a holder was not heard of in time',
@@ -85,8 +105,19 @@ export const EVENT_TEXTS: Readonly<Record<string, EventText>> = {
     when: 'an agent was refused because of an open trip, the first time it asked',
     data: ['code', 'refused_command', 'trip_id', 'kind'],
   },
-  'trip.opened': { when: 'a limit was reached', data: TRIP },
-  'trip.escalated': { when: 'an open trip became HIGH', data: TRIP },
+  'breaker.opened': { when: 'failures that are alike opened a breaker, or its probe failed', data: BREAKER },
+  'breaker.probed': { when: 'one attempt was let through to try', data: BREAKER },
+  'breaker.closed': { when: 'a probe succeeded, or an operator closed the breaker', data: BREAKER },
+  'breaker.isolated': { when: 'an operator held a breaker open', data: BREAKER },
+  'task.auto_recovered': {
+    when: 'a task that its errors had blocked was given one more attempt, after the cooldown',
+    data: ['kind', 'recoveries'],
+  },
+  'trip.opened': {
+    when: 'a limit was reached, or a breaker above tasks opened (then with the members of `breaker.opened`)',
+    data: [...TRIP.map((name) => (ALWAYS.has(name) ? name : `${name}?`)), 'reopened?'],
+  },
+  'trip.escalated': { when: 'an open trip became HIGH, or was handed to an operator', data: TRIP },
   'trip.resolved': { when: 'a trip was closed', data: [...TRIP, 'strategy', 'assessment', 'changes'] },
 };
 

@@ -25,7 +25,7 @@ function isOpen(state: TaskState): boolean {
  * also moves tasks out of other states does not move one out of that; and what is final stays so.
  */
 export function edges(): Edge[] {
-  return COMMAND_TYPES.flatMap((command) => {
+  return COMMAND_TYPES.flatMap((command): Edge[] => {
     const { from, to } = TRANSITIONS[command];
     const moves = to.filter((target): target is TaskState => target !== 'same');
     if (from.length === 0) return moves.map((target) => ({ from: null, to: target, command }));
@@ -45,7 +45,9 @@ export function machineDiagram(): string {
     const key = `${from} --> ${to}`;
     labels.set(key, (labels.get(key) ?? new Set()).add(label));
   };
-  for (const { from, to, command } of edges()) {
+  // What is drawn first is placed first: the way to the end, then the ways out of it.
+  const usual = edges().filter(({ from, to }) => from !== 'blocked' && to !== 'blocked');
+  for (const { from, to, command } of [...usual, ...edges()]) {
     if (command === 'cancel') add('open', to, command);
     else add(from ?? '[*]', to, labelOf(command, to));
   }

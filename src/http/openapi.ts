@@ -3,6 +3,7 @@ import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { stringify } from 'yaml';
+import { z } from 'zod';
 import { protectHtml } from './html.js';
 import { type ApiDocument, finishDocument } from './openapi-document.js';
 import { type DocumentedHeader, PARAMETER_OF, TAGS } from './openapi-parts.js';
@@ -36,6 +37,7 @@ const describeRoute: SwaggerTransform = (input) => {
     url: described.url,
     schema: {
       ...described.schema,
+      ...bodyWithExamples(schema.body, described.schema.body),
       description: [schema.description, rolesSentence(roles)]
         .filter((text) => text !== undefined)
         .join('\n\n'),
@@ -45,6 +47,17 @@ const describeRoute: SwaggerTransform = (input) => {
     },
   };
 };
+
+/**
+ * A body with the examples that its schema gives. They are what one sends; zod leaves them out wherever something in the
+ * body is transformed on its way in, as every id is, because it takes them for what comes out.
+ */
+function bodyWithExamples(schema: unknown, body: unknown): { body?: object } {
+  if (!(schema instanceof z.ZodType) || typeof body !== 'object' || body === null) return {};
+  const own = schema instanceof z.ZodDefault ? schema.unwrap() : schema;
+  const examples = own instanceof z.ZodType ? z.globalRegistry.get(own)?.examples : undefined;
+  return Array.isArray(examples) && !('$ref' in body) ? { body: { ...body, examples } } : {};
+}
 
 function rolesSentence(roles: RouteRoles | undefined): string | undefined {
   if (roles === undefined || roles === 'public') return undefined;

@@ -42,7 +42,9 @@ export const runRecovery = z
   })
   .meta({ examples: [{ reason: 'The feed is back', changes: { limits: { max_iterations: 200 } } }] });
 
-export const runClosing = z.strictObject({ reason: reason.nullable().default(null) });
+export const runClosing = z
+  .strictObject({ reason: reason.nullable().default(null) })
+  .meta({ examples: [{ reason: 'Release 12 is out' }] });
 
 export const runParams = z.strictObject({ id: idIn('run') });
 

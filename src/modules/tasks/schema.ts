@@ -134,11 +134,13 @@ export const claimNext = z
   })
   .meta({ examples: [{ lease_seconds: 300 }] });
 
-export const claimOne = z.strictObject({
-  for: z.enum(CLAIM_PURPOSES).optional(),
-  expected_state: expectedState,
-  ...claimTerms,
-});
+export const claimOne = z
+  .strictObject({
+    for: z.enum(CLAIM_PURPOSES).optional(),
+    expected_state: expectedState,
+    ...claimTerms,
+  })
+  .meta({ examples: [{ lease_seconds: 300 }] });
 
 export const waitQuery = z.strictObject({ wait_seconds: z.coerce.number().int().min(0).max(30).optional() });
 
@@ -146,11 +148,13 @@ export const heartbeat = z
   .strictObject({ lease_token: leaseToken, usage: usage.nullable().default(null) })
   .meta({ examples: [{ lease_token: 1 }] });
 
-export const usageReport = z.strictObject({
-  lease_token: leaseToken.nullable().default(null),
-  attempt: z.int().min(1).max(1_000_000).nullable().default(null),
-  ...usage.shape,
-});
+export const usageReport = z
+  .strictObject({
+    lease_token: leaseToken.nullable().default(null),
+    attempt: z.int().min(1).max(1_000_000).nullable().default(null),
+    ...usage.shape,
+  })
+  .meta({ examples: [{ attempt: 1, tokens: { input: 1_200, output: 300 } }] });
 
 const change = z.strictObject({
   lines: count(10_000_000).default(0),
@@ -187,18 +191,22 @@ export const failure = z
   })
   .meta({ examples: [{ lease_token: 1, error: { class: 'error', message: 'the feed answered 404' } }] });
 
-export const release = z.strictObject({
-  lease_token: leaseToken,
-  reason: reason.nullable().default(null),
-  expected_state: expectedState,
-});
+export const release = z
+  .strictObject({
+    lease_token: leaseToken,
+    reason: reason.nullable().default(null),
+    expected_state: expectedState,
+  })
+  .meta({ examples: [{ lease_token: 1, reason: 'It needs a tool that I do not have' }] });
 
-export const approval = z.strictObject({
-  attempt: z.int().min(1).max(1_000_000).nullable().default(null),
-  note: text(10_000).nullable().default(null),
-  lease_token: leaseToken.nullable().default(null),
-  expected_state: expectedState,
-});
+export const approval = z
+  .strictObject({
+    attempt: z.int().min(1).max(1_000_000).nullable().default(null),
+    note: text(10_000).nullable().default(null),
+    lease_token: leaseToken.nullable().default(null),
+    expected_state: expectedState,
+  })
+  .meta({ examples: [{ attempt: 1, note: 'Every criterion is met' }] });
 
 export const reworkRequest = z
   .strictObject({
