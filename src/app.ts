@@ -21,6 +21,7 @@ import {
 import { projectsRoutes } from './modules/projects/index.js';
 import { RUN_COMMAND_TYPES, runsRoutes } from './modules/runs/index.js';
 import { COMMAND_TYPES, tasksRoutes } from './modules/tasks/index.js';
+import { tripsRoutes } from './modules/trips/index.js';
 
 type ApiDescription = ReturnType<FastifyInstance['apiDescription']>;
 
@@ -49,6 +50,7 @@ export async function buildApp(
   guardRoutes(app, deps.breakers);
   runsRoutes(app, deps.runs, deps.newId);
   tasksRoutes(app, tasks, events, deps.newId);
+  tripsRoutes(app, deps.trips, deps.newId);
   drainConnections(app);
   // Who waits is answered first; only then can the connections end.
   app.addHook('preClose', async () => {

@@ -5,7 +5,10 @@ export function createTasks(deps: TasksDeps): Tasks {
   return new Tasks(deps);
 }
 
+export { createPlan } from './commands.js';
 export type { Committed } from './envelope.js';
+export { taskAnswer, trip } from './response.js';
 export { tasksRoutes } from './routes.js';
+export { newPlan } from './schema.js';
 export type { Tasks, TasksDeps } from './service.js';
 export { COMMAND_TYPES } from './transitions.js';

@@ -2,9 +2,8 @@ import type { JsonObject } from '../../kernel/json.js';
 import type { LayerReading, Trip } from '../guard/types.js';
 import type { Attempt, AttemptError } from '../tasks/types.js';
 
-/** What a caller may do about a trip. Each leads to one command of the pipeline. */
-export const RECOVERY_STRATEGIES = ['reset', 'adjust', 'terminate'] as const;
-export type RecoveryStrategy = (typeof RECOVERY_STRATEGIES)[number];
+/** So many known ends make a rate worth following. */
+export const SAMPLE_MIN = 5;
 
 /** Why a task tripped, as far as its attempts prove it. `none`: no rule fits, and nothing is guessed. */
 export const DIAGNOSES = [
@@ -61,6 +60,8 @@ export interface Subject {
   readonly openTripId: string | null;
   readonly createdAt: number;
   readonly deadlineAt: number | null;
+  /** A default run never ends. */
+  readonly canEnd: boolean;
 }
 
 /** What the log says of a moment. */

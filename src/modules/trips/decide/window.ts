@@ -58,3 +58,9 @@ export function readingOf(layers: readonly LayerReading[], kind: Layer): number 
 function last<T>(list: readonly T[], count: number): readonly T[] {
   return count <= 0 ? [] : list.slice(-count);
 }
+
+/** A text in one line, cut when it is longer than asked. */
+export function shortened(text: string, length: number): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length <= length ? line : `${line.slice(0, length - 1)}…`;
+}

@@ -1,0 +1,2 @@
+export { tripsRoutes } from './routes.js';
+export { Trips, type TripsDeps } from './service.js';
