@@ -118,7 +118,11 @@ export async function describeRoutes(app: FastifyInstance, version: string): Pro
     });
     await docs.register(fastifySwaggerUi, {
       routePrefix: '/docs',
-      theme: { title: 'Fuseboard API' },
+      // The bar on top is for other descriptions than this one.
+      theme: {
+        title: 'Fuseboard API',
+        css: [{ filename: 'theme.css', content: '.swagger-ui .topbar { display: none; }' }],
+      },
       uiConfig: {
         validatorUrl: null,
         persistAuthorization: true,

@@ -27,7 +27,7 @@ import type { Tasks } from './service.js';
 import { TRANSITIONS } from './transitions.js';
 import type { Command, CommandType, TaskState } from './types.js';
 
-const TAG = ['Tasks'];
+const TAG = ['tasks'];
 
 /** The routes of the tasks room. */
 export function tasksRoutes(app: FastifyInstance, tasks: Tasks, events: Events, newId: NewId): void {
