@@ -50,7 +50,7 @@ const RULES: Readonly<Record<string, string>> = {
   'a run knows how many of its tasks are in each state': `SELECT r.id FROM runs r LEFT JOIN LATERAL (SELECT jsonb_object_agg(state, n) AS counts FROM
     (SELECT state, count(*) AS n FROM tasks t WHERE t.project_id = r.project_id AND t.run_id = r.id GROUP BY state) s) c ON true
     WHERE coalesce((SELECT jsonb_object_agg(key, value) FROM jsonb_each(r.task_counts) WHERE value <> '0'), '{}') <> coalesce(c.counts, '{}')`,
-  'a run in total mode counts every claim and every reported iteration': `SELECT r.id FROM runs r WHERE r.iteration_mode = 'total' AND r.iterations <> (
+  'a run in total mode counts every claim and every reported iteration': `SELECT r.id FROM runs r WHERE r.iteration_mode = 'total' AND r.recover_count = 0 AND r.iterations <> (
     SELECT count(*) FILTER (WHERE e.type = 'task.claimed') + coalesce(sum((e.data->'usage'->>'iterations')::int), 0) FROM events e
     WHERE e.project_id = r.project_id AND e.run_id = r.id)`,
   'a task waits for as many as are not done': `SELECT t.id FROM tasks t WHERE t.finished_at IS NULL AND t.unmet <> (WITH RECURSIVE stand(id) AS (

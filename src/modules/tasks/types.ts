@@ -115,7 +115,7 @@ export interface LastAttempt {
   readonly outcome: Outcome;
   readonly hasResult: boolean;
   readonly judged: boolean;
-  /** Why it failed, when it did. */
+  /** Why it failed, or the one before it that did: what a probe of the fleet looks for. */
   readonly failedWith: Pick<AttemptError, 'class' | 'fingerprint'> | null;
   readonly usage: Usage;
 }

@@ -4,6 +4,7 @@ import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { ownLimitsToWire } from '../../guard/wire.js';
 import { newRun } from '../../runs/decide.js';
 import type { RunStart } from '../../runs/types.js';
+import { runFacts } from '../../runs/wire.js';
 import type { CommandOf, NewTask, Task, TaskMemory } from '../types.js';
 import { cycleRefusal, givenUp, missingDependency, standIns, waitFor, waitsInVain } from './dependencies.js';
 import type { Draft } from './draft.js';
@@ -46,7 +47,7 @@ export function create(draft: Draft, command: CommandOf<'create'>): Result<reado
 function createRun(draft: Draft, planned: RunStart): void {
   const { now, actor } = draft.context;
   const run = draft.putRun(newRun(planned, actor.projectId, now));
-  draft.emitOfRun('run.created', run, { data: { name: run.name, limits: ownLimitsToWire(run.limits) } });
+  draft.emitOfRun('run.created', run, { data: runFacts(run) });
 }
 
 /** Tasks of a plan so that each comes after those of the plan it depends on; null when they form a circle. */

@@ -1,4 +1,5 @@
 import { ok, type Result } from '../../../kernel/refusal.js';
+import { ownLimitsToWire } from '../../guard/wire.js';
 import type { CommandOf, Task, TaskEdit } from '../types.js';
 import {
   blockForDependency,
@@ -41,7 +42,8 @@ export function update(draft: Draft, command: CommandOf<'update'>): Result<null>
     ...edited.value,
     memory: { ...memory, changedSinceTrip: memory.changedSinceTrip || (memory.trip !== null && weighty) },
   });
-  draft.emit('task.updated', task.id, { from: task.state, to: task.state, data: { changed } });
+  const limits = changed.includes('limits') ? { limits: ownLimitsToWire(edited.value.limits) } : {};
+  draft.emit('task.updated', task.id, { from: task.state, to: task.state, data: { changed, ...limits } });
   settle(draft, task.id);
   if (changed.includes('depends_on'))
     blockForDependency(draft, draft.taskOf(task.id), givenUp(draft, edited.value.dependsOn));

@@ -8,6 +8,7 @@ import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
 import { changedRunFields, edited, newRun } from '../../runs/decide.js';
 import { RUN_TRANSITIONS } from '../../runs/transitions.js';
 import type { Run, RunCommand, RunCommandOf } from '../../runs/types.js';
+import { runFacts } from '../../runs/wire.js';
 import { closeTrip } from './closing.js';
 import type { Draft } from './draft.js';
 import { settleRun } from './settle.js';
@@ -72,9 +73,7 @@ function notInState(run: Run, command: RunCommand): Refusal {
 function createRun(draft: Draft, { run }: RunCommandOf<'create_run'>): Result<string> {
   const { now, actor } = draft.context;
   const made = draft.putRun(newRun(run, actor.projectId, now));
-  draft.emitOfRun('run.created', made, {
-    data: { name: made.name, iteration_mode: made.iterationMode, limits: ownLimitsToWire(made.limits) },
-  });
+  draft.emitOfRun('run.created', made, { data: runFacts(made) });
   return ok(made.id);
 }
 
@@ -90,7 +89,7 @@ function updateRun(draft: Draft, run: Run, command: RunCommandOf<'update_run'>):
     ...next,
     memory: { ...memory, changedSinceTrip: memory.changedSinceTrip || weighty },
   });
-  draft.emitOfRun('run.updated', put, { data: { changed, limits: ownLimitsToWire(put.limits) } });
+  draft.emitOfRun('run.updated', put, { data: { changed, ...runFacts(put) } });
   settleRun(draft, put, readRunGuard(draft, put));
   return ok(run.id);
 }
@@ -119,9 +118,7 @@ function recoverRun(draft: Draft, run: Run, command: RunCommandOf<'recover_run'>
   if (!byOperator && mustEscalate(recovery)) return { ok: false, refusal: escalationRequired(run) };
   const changes: JsonObject = {
     ...(command.changes.limits === undefined ? {} : { limits: ownLimitsToWire(command.changes.limits) }),
-    ...(command.changes.deadlineAt == null
-      ? {}
-      : { deadline_at: new Date(command.changes.deadlineAt).toISOString() }),
+    ...(command.changes.deadlineAt === undefined ? {} : { deadline_at: runFacts(next).deadline_at }),
     ...(command.resetTokens ? { reset_tokens: true } : {}),
   };
   const { strategy, reason, assessment } = command;

@@ -221,7 +221,7 @@ function start(
         outcome: 'in_progress',
         hasResult: false,
         judged: false,
-        failedWith: null,
+        failedWith: task.memory.last?.failedWith ?? null,
         usage: NO_USAGE,
       },
     },
