@@ -15,6 +15,7 @@ function someTask(change: Partial<BoardTask> = {}): BoardTask {
     rework_total: 3,
     limits: { max_reworks: 5 },
     block_reason: null,
+    open_trip_id: null,
     ...change,
   };
 }
@@ -24,6 +25,7 @@ const blocked: Partial<BoardTask> = {
   attempt: 5,
   rework_total: 5,
   block_reason: { kind: 'rework', reason: 'the rework limit was reached: 5 of 5' },
+  open_trip_id: 'trip_1',
 };
 
 function someMoment(tasks: readonly BoardTask[]): Moment {
@@ -132,6 +134,7 @@ describe('the summary', () => {
   it('hands over the unblock of a blocked task as a command', () => {
     const text = summaryLines(ending, PLAIN).join('\n');
     expect(text).toContain('. ./.fuseboard/keys.env');
+    expect(text).toContain('"$FUSEBOARD_URL/v1/trips/trip_1"');
     expect(text).toContain('"$FUSEBOARD_URL/v1/tasks/task_2/unblock"');
     const body = /-d '(.*)'/.exec(text)?.[1] ?? '';
     expect(JSON.parse(body)).toMatchObject({ assessment: 'acceptance_too_high' });

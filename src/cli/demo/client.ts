@@ -8,6 +8,7 @@ const task = z.object({
   rework_total: z.number(),
   limits: z.object({ max_reworks: z.number() }),
   block_reason: z.object({ kind: z.string(), reason: z.string() }).nullable(),
+  open_trip_id: z.string().nullable(),
 });
 
 /** A task as far as the demo looks at it. */

@@ -99,10 +99,18 @@ function nextStep({ tasks, night, handOver }: Ending, style: Style): string[] {
           assessment: 'acceptance_too_high',
           changes: { acceptance: ['20 posts are stored', 'no post is stored twice'] },
         };
-  return [
-    style.bold(`Next, a planner decides. To change what "${chosen.title}" asks for, and to lift its block:`),
-    '',
+  const report = [
     `  . ${handOver.keysPath}`,
+    `  curl -s "$FUSEBOARD_URL/v1/trips/${chosen.open_trip_id}" -H 'Accept: text/markdown' \\`,
+    '    -H "Authorization: Bearer $FUSEBOARD_PLANNER_KEY"',
+  ];
+  return [
+    style.bold(`Next, a planner looks at what stopped "${chosen.title}":`),
+    '',
+    ...report,
+    '',
+    style.bold('and decides. To change what it asks for, and to lift its block:'),
+    '',
     `  curl -s -X POST "$FUSEBOARD_URL/v1/tasks/${chosen.id}/unblock" \\`,
     `    -H "Authorization: Bearer $FUSEBOARD_PLANNER_KEY" -H 'Content-Type: application/json' \\`,
     `    -d '${JSON.stringify(body)}'`,
