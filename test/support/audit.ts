@@ -36,10 +36,10 @@ const RULES: Readonly<Record<string, string>> = {
     WHERE (a.outcome = 'in_progress') <> (t.state = 'in_progress' AND a.number = t.attempt)`,
   'a task in review or done has a result': `SELECT t.id FROM tasks t JOIN attempts a ON a.project_id = t.project_id AND a.task_id = t.id
     AND a.number = t.attempt WHERE t.state IN ('in_review', 'done') AND a.result IS NULL`,
-  'a verdict approved is a task done, by somebody who never worked on it': `SELECT t.id FROM tasks t JOIN attempts a ON a.project_id = t.project_id
+  'a verdict approved is a task done, by somebody who had not worked on it': `SELECT t.id FROM tasks t JOIN attempts a ON a.project_id = t.project_id
     AND a.task_id = t.id AND a.number = t.attempt WHERE (t.state = 'done') <> coalesce((a.verdict->>'approved')::boolean, false)
     UNION SELECT a.task_id FROM attempts a JOIN attempts w ON w.project_id = a.project_id AND w.task_id = a.task_id
-      AND w.agent_id::text = a.verdict->>'by'`,
+      AND w.agent_id::text = a.verdict->>'by' AND w.number <= a.number`,
   'blocked by a limit is one open trip, and nothing else is': `SELECT t.id FROM tasks t LEFT JOIN trips o ON o.project_id = t.project_id AND o.task_id = t.id
     AND o.scope = 'task' AND o.state <> 'closed' GROUP BY t.id, t.state, t.block_kind, t.open_trip_id
     HAVING count(o.id) FILTER (WHERE o.state = 'open') <> (coalesce(t.block_kind, '') IN ('token', 'cost', 'error', 'rework', 'review', 'attempt'))::int

@@ -1,5 +1,6 @@
 import type { Actor, Role } from '../../src/kernel/actor.js';
 import type { ServerLimits } from '../../src/modules/guard/limits.js';
+import type { Policies } from '../../src/modules/projects/types.js';
 import { newRun } from '../../src/modules/runs/decide.js';
 import type { Run } from '../../src/modules/runs/types.js';
 import { NO_COUNTERS, NO_USAGE } from '../../src/modules/tasks/decide/machine.js';
@@ -20,6 +21,15 @@ export const START = Date.parse('2026-01-01T00:00:00.000Z');
 
 export const PROJECT = idOf(1);
 export const RUN = idOf(2);
+
+/** The policies of a server that nobody configured. */
+export const POLICIES: Policies = {
+  fleetThreshold: 5,
+  fleetWindowSeconds: 600,
+  cooldownSeconds: 300,
+  maxAutoRecoveries: 2,
+  errorRecovery: 'auto',
+};
 
 /** The n-th id. */
 export function idOf(n: number): string {
@@ -79,6 +89,8 @@ const NO_MEMORY = {
   blockedByOperator: false,
   cancelledUnder: null,
   submitted: false,
+  autoRecoverAt: null,
+  autoRecoveries: 0,
   fatalBy: [],
 } satisfies TaskMemory;
 
@@ -147,6 +159,7 @@ export function someLast(agentId: string, over: Partial<LastAttempt> = {}): Last
     outcome: 'in_progress',
     hasResult: false,
     judged: false,
+    failedWith: null,
     usage: NO_USAGE,
     ...over,
   };

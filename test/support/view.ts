@@ -1,13 +1,13 @@
 import type { Actor } from '../../src/kernel/actor.js';
 import type { NewEvent } from '../../src/kernel/event.js';
-import type { OwnLimits, Trip } from '../../src/modules/guard/types.js';
+import type { Breaker, OwnLimits, Trip } from '../../src/modules/guard/types.js';
 import type { Run } from '../../src/modules/runs/types.js';
 import type { Context, QueueFilter, RosterAgent, View } from '../../src/modules/tasks/decide/context.js';
 import { waitsFor } from '../../src/modules/tasks/decide/dependencies.js';
 import { holdsDedupeKey, placementOf } from '../../src/modules/tasks/decide/machine.js';
 import { type Decision, type Draft, decide } from '../../src/modules/tasks/decide.js';
 import type { AnyCommand, Attempt, Task } from '../../src/modules/tasks/types.js';
-import { SERVER, START, someAttempt, someId, someRun } from './builders.js';
+import { POLICIES, SERVER, START, someAttempt, someId, someRun } from './builders.js';
 
 /** A board in memory that decides and applies commands, one after another, as the pipeline would. */
 export class World implements View {
@@ -17,6 +17,7 @@ export class World implements View {
   readonly attempts: Attempt[] = [];
   readonly trips = new Map<string, Trip>();
   readonly events: NewEvent[] = [];
+  readonly breakers = new Map<string, Breaker>();
   private readonly edges = new Map<string, { readonly taskId: string; readonly dependsOnId: string }>();
   private readonly agents = new Map<string, RosterAgent>();
 
@@ -65,7 +66,7 @@ export class World implements View {
       actor,
       project: { limits: this.projectLimits },
       server: SERVER,
-      retryAfterSeconds: 300,
+      policies: POLICIES,
       newId: someId,
     };
   }
@@ -81,6 +82,7 @@ export class World implements View {
     for (const task of draft.tasks.values()) this.tasks.set(task.id, task);
     for (const run of draft.runs.values()) this.runs.set(run.id, run);
     for (const trip of draft.trips.values()) this.trips.set(trip.id, trip);
+    for (const breaker of draft.breakers.values()) this.breakers.set(breaker.id, breaker);
     for (const write of draft.attempts) {
       const at = this.attempts.findIndex((a) => a.taskId === write.taskId && a.number === write.number);
       const known = this.attempts[at] ?? someAttempt(write.taskId, write.agentId ?? '');
@@ -129,6 +131,10 @@ export class World implements View {
 
   waitsFor(taskId: string): readonly string[] {
     return waitsFor(this.taskOf(taskId));
+  }
+
+  breaker(id: string): Breaker | null {
+    return this.breakers.get(id) ?? null;
   }
 
   agent(id: string): RosterAgent | null {

@@ -81,7 +81,13 @@ export const TRANSITIONS: Record<CommandType, Transition> = {
     starts: false,
     fenced: true,
   },
-  wake: { from: ['pending', 'rework'], to: ['same'], by: ['server'], starts: false, fenced: false },
+  wake: {
+    from: ['pending', 'rework', 'blocked'],
+    to: ['same', 'pending', 'rework'],
+    by: ['server'],
+    starts: false,
+    fenced: false,
+  },
   approve: { from: ['in_review'], to: ['done'], by: ['reviewer'], starts: false, fenced: false },
   rework: {
     from: ['in_review'],
