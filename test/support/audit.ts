@@ -26,7 +26,7 @@ const RULES: Readonly<Record<string, string>> = {
     AND e.type = 'task.claimed' GROUP BY t.id, t.attempt HAVING count(e.id) <> t.attempt`,
   'attempt is the number of attempt rows': `SELECT t.id FROM tasks t LEFT JOIN attempts a ON a.project_id = t.project_id AND a.task_id = t.id
     GROUP BY t.id, t.attempt HAVING count(a.number) <> t.attempt OR coalesce(max(a.number), 0) <> t.attempt`,
-  'the tokens of a task are those of its reports in the log': `SELECT t.id FROM tasks t WHERE t.supersedes IS NULL AND t.tokens_input + t.tokens_output <> (
+  'the tokens of a task are those of its reports in the log': `SELECT t.id FROM tasks t WHERE t.supersedes IS NULL AND t.parent_id IS NULL AND t.tokens_input + t.tokens_output <> (
     SELECT coalesce(sum((e.data->'usage'->'tokens'->>'input')::bigint + (e.data->'usage'->'tokens'->>'output')::bigint), 0) FROM events e
     WHERE e.project_id = t.project_id AND e.task_id = t.id AND e.data ? 'usage')`,
   'counters never pass their totals': `SELECT id FROM tasks WHERE rework_count > rework_total OR error_count > error_total`,
@@ -65,7 +65,7 @@ const RULES: Readonly<Record<string, string>> = {
 
 function totalIs(column: string, counted: string): string {
   return `SELECT t.id FROM tasks t LEFT JOIN events e ON e.project_id = t.project_id AND e.task_id = t.id AND ${counted}
-    WHERE t.supersedes IS NULL GROUP BY t.id, t.${column} HAVING count(e.id) <> t.${column}`;
+    WHERE t.supersedes IS NULL AND t.parent_id IS NULL GROUP BY t.id, t.${column} HAVING count(e.id) <> t.${column}`;
 }
 
 /** Holds every row of a database against the rules of the domain; answers the rules that are broken, each with its rows. */

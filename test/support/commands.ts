@@ -70,6 +70,16 @@ export function commandsOn(taskId: string, leaseToken: number): { [T in CommandT
       resetTokens: false,
       to: 'pending',
     },
+    split: {
+      type: 'split',
+      taskId,
+      reason: 'too much at once',
+      assessment: null,
+      changes: {},
+      resetTokens: false,
+      tasks: [someNewTask()],
+    },
+    escalate: { type: 'escalate', taskId, reason: 'a person must look' },
     cancel: { type: 'cancel', taskId, reason: 'not wanted' },
   };
 }

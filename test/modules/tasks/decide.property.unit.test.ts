@@ -121,6 +121,10 @@ function commandOf(world: World, on: Task, { type, tokenAge, choice }: Step): Co
       return { ...basic.rework, class: choice === 0 ? 'infrastructure' : 'defect' };
     case 'approve':
       return { ...basic.approve, attempt: choice === 0 ? 1 : null };
+    case 'split': {
+      const tasks = [someNewTask({ limits: LIMITS })];
+      return { ...basic.split, tasks, resetTokens: choice % 2 === 0 };
+    }
     case 'unblock': {
       const limits = choice % 3 === 0 ? { limits: { maxTokens: 1_000 } } : {};
       const description = choice % 2 === 0 ? { description: `unblocked ${choice}` } : {};

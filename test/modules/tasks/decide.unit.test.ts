@@ -33,6 +33,8 @@ const SENDER: Record<Exclude<CommandType, 'create' | 'claim_next'>, Role | 'hold
   rework: 'reviewer',
   block: 'planner',
   unblock: 'planner',
+  split: 'planner',
+  escalate: 'planner',
   cancel: 'planner',
 };
 
@@ -106,6 +108,24 @@ const REFUSED: Record<keyof typeof SENDER, Partial<Record<TaskState, RefusalCode
     done: 'invalid_transition',
     cancelled: 'invalid_transition',
   },
+  split: {
+    pending: 'invalid_transition',
+    in_progress: 'invalid_transition',
+    in_review: 'invalid_transition',
+    rework: 'invalid_transition',
+    done: 'invalid_transition',
+    cancelled: 'invalid_transition',
+  },
+  // Only a trip is handed to an operator; what is blocked here is blocked by hand.
+  escalate: {
+    pending: 'invalid_transition',
+    in_progress: 'invalid_transition',
+    in_review: 'invalid_transition',
+    rework: 'invalid_transition',
+    blocked: 'invalid_transition',
+    done: 'invalid_transition',
+    cancelled: 'invalid_transition',
+  },
   cancel: { done: 'invalid_transition', cancelled: 'invalid_transition' },
 };
 
@@ -167,6 +187,8 @@ const HOME: Partial<Record<CommandType, TaskState>> = {
   approve: 'in_review',
   rework: 'in_review',
   unblock: 'blocked',
+  split: 'blocked',
+  escalate: 'blocked',
 };
 
 describe('by every role, every command', () => {
@@ -182,6 +204,8 @@ describe('by every role, every command', () => {
     else if (type === 'claim_next')
       expect(codeOf(decision)).toBe(role === 'executor' ? null : 'forbidden_role');
     else if (type === 'claim' && (role === 'reviewer' || role === 'operator'))
+      expect(codeOf(decision)).toBe('invalid_transition');
+    else if (type === 'escalate' && (by.includes(role) || standsIn))
       expect(codeOf(decision)).toBe('invalid_transition');
     else if (by.includes(role) || standsIn) expect(codeOf(decision)).toBeNull();
     else expect(codeOf(decision)).toBe('forbidden_role');
