@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { runDemo } from '../src/cli/demo/main.js';
 
 const stop = new AbortController();
-process.once('SIGINT', () => stop.abort());
-process.once('SIGTERM', () => stop.abort());
+// Each as often as it comes: npm passes on what the terminal has sent already.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
 // Whoever looked on has left, as with `| head`.
-process.stdout.once('error', () => stop.abort());
+process.stdout.on('error', () => stop.abort());
 
 process.exitCode = await runDemo({
   args: process.argv.slice(2),

@@ -60,6 +60,8 @@ export async function ownBoard(startScript: string, env: Environment): Promise<F
   const child = spawn(process.execPath, [startScript], {
     env: { ...others, FUSEBOARD_DATA_DIR: folder, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'fatal' },
     stdio: ['ignore', 'ignore', 'pipe'],
+    // Ctrl+C reaches the demo alone, which then stops the service in order.
+    detached: true,
   });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
