@@ -1,24 +1,10 @@
+import { openTaskLayers } from '../../guard/evaluate.js';
 import type { Trip } from '../../guard/types.js';
 import type { Task } from '../types.js';
 import { closeTrip } from './closing.js';
 import type { Draft } from './draft.js';
 import { returned } from './machine.js';
-
-/**
- * When a trip that is just opening will recover by itself: errors of MEDIUM severity, so many times, unless the project wants a
- * planner to look. Null for every other trip. Source: domain, "Recovery".
- */
-export function autoRecoverAt(
-  draft: Draft,
-  task: Task,
-  trip: Pick<Trip, 'kind' | 'severity'>,
-): number | null {
-  const { now, policies } = draft.context;
-  if (trip.kind !== 'error' || trip.severity !== 'MEDIUM' || policies.errorRecovery === 'manual') return null;
-  return task.memory.autoRecoveries < policies.maxAutoRecoveries
-    ? now + policies.cooldownSeconds * 1000
-    : null;
-}
+import { readGuard } from './settle.js';
 
 /** The server returns a task that tripped on errors for one probe attempt, with one error left before its limit. */
 export function autoRecover(draft: Draft, task: Task): void {
@@ -28,10 +14,16 @@ export function autoRecover(draft: Draft, task: Task): void {
   const probing: Trip = { ...trip, state: 'half_open' };
   const errorsLeft = Math.max(0, draft.limitsOf(task).maxErrors - 1);
   const back = returned(task, now);
+  const counters = { ...task.counters, errorCount: Math.min(task.counters.errorCount, errorsLeft) };
+  // What else is over its limit waits for a planner, as it would without the errors.
+  if (openTaskLayers(readGuard(draft, { ...back, counters })).length > 0) {
+    draft.putQuietly({ ...task, memory: { ...task.memory, autoRecoverAt: null } });
+    return;
+  }
   draft.put({
     ...back,
     block: null,
-    counters: { ...task.counters, errorCount: Math.min(task.counters.errorCount, errorsLeft) },
+    counters,
     memory: {
       ...task.memory,
       trip: probing,

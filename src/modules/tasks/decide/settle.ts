@@ -17,7 +17,6 @@ import type { Run } from '../../runs/types.js';
 import type { Task } from '../types.js';
 import type { Draft } from './draft.js';
 import { isTerminal, stopWork } from './machine.js';
-import { autoRecoverAt } from './recovery.js';
 
 /** The guard's reading of a task and its run as the draft has them now. */
 export function readGuard(draft: Draft, task: Task): Verdict {
@@ -146,6 +145,18 @@ export function trip(draft: Draft, task: Task, layer: LayerReading, verdict: Ver
   draft.emit('trip.opened', task.id, { from, to: 'blocked', reason, data });
   draft.emit('task.blocked', task.id, { from, to: 'blocked', reason, data: { kind: layer.kind } });
   return opened;
+}
+
+/**
+ * When a trip that is just opening will recover by itself: errors of MEDIUM severity, so many times, unless the project wants a
+ * planner to look. Null for every other trip. Source: domain, "Recovery".
+ */
+function autoRecoverAt(draft: Draft, task: Task, trip: Pick<Trip, 'kind' | 'severity'>): number | null {
+  const { now, policies } = draft.context;
+  if (trip.kind !== 'error' || trip.severity !== 'MEDIUM' || policies.errorRecovery === 'manual') return null;
+  return task.memory.autoRecoveries < policies.maxAutoRecoveries
+    ? now + policies.cooldownSeconds * 1000
+    : null;
 }
 
 /** An open trip's severity rises with its value, and never falls. */
