@@ -114,15 +114,22 @@ export class Tasks {
     const { projectId } = envelope.actor;
     const until = performance.now() + waitMs;
     for (;;) {
-      const answer = await this.pipeline.send(envelope);
+      const place = this.waiters.stand(projectId);
+      const answer = await this.pipeline.send(envelope).catch((error: unknown) => {
+        place.leave();
+        throw error;
+      });
       const left = until - performance.now();
-      if (answer.kind !== 'none' || left <= 0 || signal.aborted || this.waiters.isClosed) {
-        if (waitMs > 0) this.waiters.passOn(projectId);
-        return answer;
-      }
+      const goesOn = answer.kind === 'none' && left > 0 && !signal.aborted && !this.waiters.isClosed;
+      if (!goesOn) place.leave();
+      // It may have been woken for what it did not take: the next one looks.
       this.waiters.passOn(projectId);
-      await this.waiters.wait(projectId, Math.min(left, LOOK_AGAIN_MS), signal);
-      if (signal.aborted) return { kind: 'none' };
+      if (!goesOn) return answer;
+      await place.wait(Math.min(left, LOOK_AGAIN_MS), signal);
+      if (signal.aborted) {
+        this.waiters.passOn(projectId);
+        return { kind: 'none' };
+      }
     }
   }
 

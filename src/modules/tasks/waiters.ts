@@ -1,16 +1,9 @@
-/** One claim that waits for work. */
-interface Waiter {
-  readonly wake: () => void;
-  /** The newest offer that this waiter has already looked at in vain. */
-  looked: number;
-}
-
 /**
  * Who waits for work, by project, first come first served. An offer wakes as many as there is work for; one that looks in vain
  * (its labels or hands did not fit) passes the offer on to the next, so that a crowd is not woken for one task.
  */
 export class Waiters {
-  private readonly queues = new Map<string, Set<Waiter>>();
+  private readonly queues = new Map<string, Set<Place>>();
   private offers = 0;
   private closed = false;
 
@@ -27,32 +20,25 @@ export class Waiters {
 
   private wake(projectId: string, count: number): void {
     let left = count;
-    for (const waiter of this.queues.get(projectId) ?? []) {
+    for (const place of this.queues.get(projectId) ?? []) {
       if (left === 0) return;
-      if (waiter.looked === this.offers) continue;
+      if (place.standsSince === this.offers) continue;
       left--;
-      waiter.wake();
+      place.wake();
     }
   }
 
-  /** Resolves when there may be work, after `ms` at the latest, when the caller goes away, or when the service closes. */
-  async wait(projectId: string, ms: number, signal: AbortSignal): Promise<void> {
-    if (this.closed || signal.aborted) return;
+  /** A place in line. Taken before looking for work, so that what is offered while looking is not missed. */
+  stand(projectId: string): Place {
     const queue = this.queues.get(projectId) ?? new Set();
     this.queues.set(projectId, queue);
-    await new Promise<void>((resolve) => {
-      const waiter: Waiter = { wake: end, looked: this.offers };
-      const timer = setTimeout(end, ms);
-      signal.addEventListener('abort', end, { once: true });
-      queue.add(waiter);
-      function end(): void {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        queue.delete(waiter);
-        resolve();
-      }
+    const place = new Place(this.offers, () => {
+      queue.delete(place);
+      if (queue.size === 0 && this.queues.get(projectId) === queue) this.queues.delete(projectId);
     });
-    if (queue.size === 0) this.queues.delete(projectId);
+    if (this.closed) place.wake();
+    else queue.add(place);
+    return place;
   }
 
   get isClosed(): boolean {
@@ -62,6 +48,42 @@ export class Waiters {
   /** Wakes everybody for good: from now on nobody waits. */
   close(): void {
     this.closed = true;
-    for (const queue of this.queues.values()) for (const waiter of queue) waiter.wake();
+    for (const queue of this.queues.values()) for (const place of queue) place.wake();
+  }
+}
+
+/** One place in line, until it is woken or left. */
+export class Place {
+  private readonly woken: Promise<void>;
+  private resolve: () => void = () => undefined;
+
+  constructor(
+    /** The newest offer when it was taken: whoever looks after that has looked at it. */
+    readonly standsSince: number,
+    private readonly onLeave: () => void,
+  ) {
+    this.woken = new Promise((resolve) => {
+      this.resolve = resolve;
+    });
+  }
+
+  wake(): void {
+    this.leave();
+    this.resolve();
+  }
+
+  leave(): void {
+    this.onLeave();
+  }
+
+  /** Resolves when there may be work, after `ms` at the latest, or when the caller goes away; the place is given up. */
+  async wait(ms: number, signal: AbortSignal): Promise<void> {
+    const wake = () => this.wake();
+    const timer = setTimeout(wake, ms);
+    signal.addEventListener('abort', wake, { once: true });
+    if (signal.aborted) wake();
+    await this.woken;
+    clearTimeout(timer);
+    signal.removeEventListener('abort', wake);
   }
 }
