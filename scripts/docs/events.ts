@@ -44,8 +44,11 @@ export const EVENT_TEXTS: Readonly<Record<string, EventText>> = {
   'agent.created': { when: 'an agent was added', data: ['agent_id', 'name', 'roles'] },
   'key.created': { when: 'an agent got a key', data: ['agent_id', 'key_id'] },
   'key.revoked': { when: 'a key was revoked', data: ['agent_id', 'key_id'] },
-  'run.created': { when: 'a run was begun', data: ['name', 'limits', 'iteration_mode?'] },
-  'run.updated': { when: 'name, budgets or deadline of a run were changed', data: ['changed', 'limits'] },
+  'run.created': { when: 'a run was begun', data: ['name', 'limits', 'iteration_mode?', 'deadline_at?'] },
+  'run.updated': {
+    when: 'name, budgets or deadline of a run were changed',
+    data: ['changed', 'name', 'iteration_mode', 'limits', 'deadline_at'],
+  },
   'run.closed': { when: 'a run was ended', data: [] },
   'run.tripped': { when: 'a run reached a budget: nothing in it starts', data: [] },
   'run.recovered': {

@@ -22,7 +22,8 @@ function isOpen(state: TaskState): boolean {
 
 /**
  * Every way through the machine that changes the state. A lease on a review leaves its task in review, so a command that
- * also moves tasks out of other states does not move one out of that; and what is final stays so.
+ * also moves tasks out of other states does not move one out of that; one that leads to a state leaves what is there
+ * alone; and what is final stays so.
  */
 export function edges(): Edge[] {
   return COMMAND_TYPES.flatMap((command): Edge[] => {
@@ -30,9 +31,10 @@ export function edges(): Edge[] {
     const moves = to.filter((target): target is TaskState => target !== 'same');
     if (from.length === 0) return moves.map((target) => ({ from: null, to: target, command }));
     return from.filter(isOpen).flatMap((state) => {
-      const isReviewLease = state === 'in_review' && from.length > 1 && to.includes('same');
+      const isReviewLease = state === 'in_review' && from.length > 1;
+      const stays = to.includes('same') && (isReviewLease || moves.includes(state));
       return moves
-        .filter((target) => target !== state && (!isReviewLease || target === 'blocked'))
+        .filter((target) => target !== state && (!stays || target === 'blocked'))
         .map((target) => ({ from: state, to: target, command }));
     });
   });
