@@ -1,7 +1,7 @@
 import { toWire } from '../../kernel/ids.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { RunLimits, TaskLimits } from '../guard/types.js';
-import { limitsToWire, toUsd } from '../guard/wire.js';
+import { limitsToWire, ownLimitsToWire, toUsd } from '../guard/wire.js';
 import type { Run } from './types.js';
 
 function maybeTime(ms: number | null): string | null {
@@ -35,5 +35,15 @@ export function runToWire(run: Run, limits: RunLimits, taskLimits: TaskLimits): 
     created_at: new Date(run.createdAt).toISOString(),
     updated_at: new Date(run.updatedAt).toISOString(),
     closed_at: maybeTime(run.closedAt),
+  };
+}
+
+/** What an event says of a run's own rules: enough to read its budgets from the log alone. */
+export function runFacts(run: Run): JsonObject {
+  return {
+    name: run.name,
+    iteration_mode: run.iterationMode,
+    limits: ownLimitsToWire(run.limits),
+    deadline_at: maybeTime(run.deadlineAt),
   };
 }
