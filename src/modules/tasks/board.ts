@@ -16,6 +16,8 @@ export interface Window {
   complete: boolean;
   /** How many to load next time. */
   size: number;
+  /** It was loaded for this batch: what it does not hold now, loading it again in the same size would not bring. */
+  fresh: boolean;
   /** A claim came to the end of an incomplete window without what it wanted. */
   starved: boolean;
 }
@@ -90,6 +92,7 @@ export class Board implements View {
     this.reachable.clear();
     this.dedupe.clear();
     this.touched.clear();
+    for (const window of this.windows.values()) window.fresh = false;
     if (this.tasks.size > TASKS_MAX || this.weight > WEIGHT_MAX || this.windows.size > WINDOWS_MAX) {
       this.tasks.clear();
       this.windows.clear();
@@ -170,7 +173,7 @@ export class Board implements View {
     const key = `${filter.purpose}|${filter.runId ?? ''}|${filter.labels.join('\u0000')}`;
     let window = this.windows.get(key);
     if (window === undefined) {
-      window = { filter, ids: [], complete: false, size: WINDOW_SIZE, starved: true };
+      window = { filter, ids: [], complete: false, size: WINDOW_SIZE, fresh: false, starved: true };
       this.windows.set(key, window);
     }
     return window;
@@ -180,6 +183,8 @@ export class Board implements View {
     for (const task of tasks) if (!this.tasks.has(task.id)) this.remember(task);
     window.ids = tasks.map((task) => task.id);
     window.complete = tasks.length < window.size;
+    window.size = WINDOW_SIZE;
+    window.fresh = true;
     window.starved = false;
     for (const id of this.touched) this.place(window, this.latest(id));
   }

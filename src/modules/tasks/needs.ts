@@ -50,8 +50,8 @@ function needCommand(board: Board, needs: Needs, command: AnyCommand): void {
     const filter = { purpose, runId, labels };
     const window = board.window(filter);
     const asked = needs.asked(window, command.max);
-    if (window.starved || (!window.complete && window.ids.length < Math.min(asked, window.size)))
-      needs.queues.add(window);
+    const isShort = !window.complete && window.ids.length < Math.min(asked, window.size);
+    if (window.starved || (isShort && !window.fresh)) needs.queues.add(window);
     if (runId !== null) needRun(board, needs, runId);
     return;
   }

@@ -143,33 +143,6 @@ describe('which tasks', () => {
   });
 });
 
-describe('behind tasks that an agent may not have', () => {
-  /** So many tasks at the head that are not for `executor`, and one behind them that is. */
-  async function behind(count: number): Promise<{ label: string; last: string }> {
-    const label = someLabel();
-    for (let made = 0; made < count; made += 500)
-      await create(
-        Array.from({ length: Math.min(500, count - made) }, () => ({ labels: [label], priority: 1 })),
-      );
-    const [last = ''] = await create([{ labels: [label] }]);
-    await db.pool.query(
-      `UPDATE tasks SET memory = jsonb_set(memory, '{excluded}', $1) WHERE labels = $2 AND id <> $3`,
-      [JSON.stringify([executor.agentId]), [label], last],
-    );
-    // As if another process had done it.
-    await db.pool.query('UPDATE projects SET revision = revision + 1');
-    return { label, last };
-  }
-
-  it.each(SOAK === 1 ? [200, 1_200] : [200, 1_200, 7_000])('there is one, behind %i', async (count) => {
-    const { label, last } = await behind(count);
-    expect(await taken(executor, { labels: [label] })).toEqual([last]);
-    expect(await taken(executor, { labels: [label] })).toEqual([]);
-    const next = await one.send(other, { ...on('').claim_next, labels: [label], max: 20 });
-    expect(bodyOf(next).claims).toHaveLength(20);
-  });
-});
-
 describe('a queue that is used up within one batch', () => {
   it('still has what the batch itself gave back', async () => {
     const label = someLabel();
@@ -177,10 +150,12 @@ describe('a queue that is used up within one batch', () => {
     const [held = ''] = ids;
     await one.send(other, on(held).claim);
     const next = () => one.send(executor, { ...on('').claim_next, labels: [label] });
+    const before = one.commits.length;
     const [released, ...answers] = await Promise.all([
       one.send(other, on(held).release),
       ...Array.from({ length: 150 }, next),
     ]);
+    expect(one.commits.length).toBe(before + 1);
     expect(codeOf(released)).toBe('done');
     const got = answers
       .filter(({ kind }) => kind === 'done')
@@ -271,5 +246,32 @@ describe('a look at what could be claimed', () => {
       why_not: { under_review: 1, self_review: 0, no_reviewer_left: 0 },
     });
     await fresh.close();
+  });
+});
+
+describe('behind tasks that an agent may not have', () => {
+  /** So many tasks at the head that are not for `executor`, and one behind them that is. */
+  async function behind(count: number): Promise<{ label: string; last: string }> {
+    const label = someLabel();
+    for (let made = 0; made < count; made += 500)
+      await create(
+        Array.from({ length: Math.min(500, count - made) }, () => ({ labels: [label], priority: 1 })),
+      );
+    const [last = ''] = await create([{ labels: [label] }]);
+    await db.pool.query(
+      `UPDATE tasks SET memory = jsonb_set(memory, '{excluded}', $1) WHERE labels = $2 AND id <> $3`,
+      [JSON.stringify([executor.agentId]), [label], last],
+    );
+    // As if another process had done it.
+    await db.pool.query('UPDATE projects SET revision = revision + 1');
+    return { label, last };
+  }
+
+  it.each(SOAK === 1 ? [200, 1_200] : [200, 1_200, 7_000])('there is one, behind %i', async (count) => {
+    const { label, last } = await behind(count);
+    expect(await taken(executor, { labels: [label] })).toEqual([last]);
+    expect(await taken(executor, { labels: [label] })).toEqual([]);
+    const next = await one.send(other, { ...on('').claim_next, labels: [label], max: 20 });
+    expect(bodyOf(next).claims).toHaveLength(20);
   });
 });
