@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { createDefaultProject } from '../../src/bootstrap.js';
+import type { DatabaseLog } from '../../src/db/log.js';
 import { createPool } from '../../src/db/pool.js';
 import type { Actor, Role } from '../../src/kernel/actor.js';
 import type { Answer } from '../../src/kernel/answer.js';
@@ -50,6 +51,9 @@ export class Process {
   }
 }
 
+/** The database goes while its connections are still closing: nothing to tell of. */
+const NO_LOG: DatabaseLog = { info() {}, warn() {}, error() {} };
+
 /** A database with the default project, and as many processes over it as a test asks for. */
 export interface Processes {
   readonly pool: pg.Pool;
@@ -71,7 +75,7 @@ export async function startProcesses(count = 1, { batchMax = 64 } = {}): Promise
   const projectId = rows[0]?.id ?? '';
   const pools: pg.Pool[] = [];
   const make = () => {
-    const own = createPool({ databaseUrl, poolSize: 8, statementTimeoutMs: 15_000 }, quietLog);
+    const own = createPool({ databaseUrl, poolSize: 8, statementTimeoutMs: 15_000 }, NO_LOG);
     pools.push(own);
     return new Process(own, clock, batchMax);
   };
