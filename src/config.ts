@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { LIMIT_CEILINGS } from './modules/guard/limits.js';
 
 /** The words pino knows, from the quietest that still says something to the loudest, and `silent`. */
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -99,16 +100,16 @@ const environment = z.object({
     .optional()
     .register(about, { allowed: 'IP addresses or CIDR ranges, separated by commas', fallback: null }),
   FUSEBOARD_SHUTDOWN_SECONDS: wholeNumber(10, 1, 600),
-  FUSEBOARD_MAX_REWORKS: count(5),
-  FUSEBOARD_MAX_ERRORS: count(3),
-  FUSEBOARD_MAX_TOKENS: wholeNumber(10_000, 1, TOKEN_CEILING),
+  FUSEBOARD_MAX_REWORKS: wholeNumber(5, 1, LIMIT_CEILINGS.maxReworks),
+  FUSEBOARD_MAX_ERRORS: wholeNumber(3, 1, LIMIT_CEILINGS.maxErrors),
+  FUSEBOARD_MAX_TOKENS: wholeNumber(10_000, 1, LIMIT_CEILINGS.maxTokens),
   FUSEBOARD_MAX_COST_USD: costOrNone(),
-  FUSEBOARD_MAX_REVIEW_FAILURES: count(3),
-  FUSEBOARD_MAX_ATTEMPTS: count(20),
-  FUSEBOARD_MAX_UNBLOCKS: count(3),
-  FUSEBOARD_REASSIGN_AFTER: count(3),
-  FUSEBOARD_MAX_ATTEMPT_SECONDS: count(21_600),
-  FUSEBOARD_MAX_ITERATIONS: count(100),
+  FUSEBOARD_MAX_REVIEW_FAILURES: wholeNumber(3, 1, LIMIT_CEILINGS.maxReviewFailures),
+  FUSEBOARD_MAX_ATTEMPTS: wholeNumber(20, 1, LIMIT_CEILINGS.maxAttempts),
+  FUSEBOARD_MAX_UNBLOCKS: wholeNumber(3, 1, LIMIT_CEILINGS.maxUnblocks),
+  FUSEBOARD_REASSIGN_AFTER: wholeNumber(3, 1, LIMIT_CEILINGS.reassignAfter),
+  FUSEBOARD_MAX_ATTEMPT_SECONDS: wholeNumber(21_600, 1, LIMIT_CEILINGS.maxAttemptSeconds),
+  FUSEBOARD_MAX_ITERATIONS: wholeNumber(100, 1, LIMIT_CEILINGS.maxIterations),
   FUSEBOARD_MAX_RUN_TOKENS: tokensOrNone(),
   FUSEBOARD_MAX_RUN_COST_USD: costOrNone(),
   FUSEBOARD_FLEET_THRESHOLD: count(5),

@@ -39,7 +39,13 @@ describe('the environment', () => {
         maxRunTokens: null,
         maxRunCostUsd: null,
       },
-      policies: { fleetThreshold: 5, fleetWindowSeconds: 600, cooldownSeconds: 300, maxAutoRecoveries: 2 },
+      policies: {
+        fleetThreshold: 5,
+        fleetWindowSeconds: 600,
+        cooldownSeconds: 300,
+        maxAutoRecoveries: 2,
+        errorRecovery: 'auto',
+      },
     });
   });
 

@@ -340,12 +340,14 @@ CREATE TRIGGER "events_no_truncate" BEFORE TRUNCATE ON "events" FOR EACH STATEME
 CREATE TRIGGER "attempts_kept" BEFORE DELETE ON "attempts" FOR EACH ROW EXECUTE FUNCTION "refuse_change"();
 CREATE TRIGGER "attempts_no_truncate" BEFORE TRUNCATE ON "attempts" FOR EACH STATEMENT EXECUTE FUNCTION "refuse_change"();
 
--- Compare-and-set of a whole project: what was decided over one revision is written at that revision or not at all.
-CREATE FUNCTION "advance_project"("project" uuid, "expected" bigint, "events" integer) RETURNS void LANGUAGE plpgsql AS $$
+-- Compare-and-set of a whole project: what was decided over one revision is written at that revision or not at all. Answers the
+-- time, in milliseconds since the epoch.
+CREATE FUNCTION "advance_project"("project" uuid, "expected" bigint, "events" integer) RETURNS double precision LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE "projects" SET "revision" = "revision" + 1, "position" = "position" + "events"
     WHERE "id" = "project" AND "revision" = "expected";
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the project is no longer at revision %', "expected" USING ERRCODE = 'FB001';
   END IF;
+  RETURN extract(epoch FROM clock_timestamp()) * 1000;
 END $$;

@@ -12,6 +12,7 @@ export { type Found, type LimitBook, Projects } from './service.js';
 export {
   advance,
   databaseNow,
+  type Head,
   insertProject,
   type KeptAnswer,
   keepAnswers,

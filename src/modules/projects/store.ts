@@ -155,7 +155,7 @@ export function writeProject(project: Project, now: number): Statement {
 export function advance(projectId: string, revision: number, events: number): Statement {
   return {
     name: 'projects_advance',
-    text: 'SELECT advance_project($1, $2, $3)',
+    text: 'SELECT advance_project($1, $2, $3) AS now',
     values: [projectId, revision, events],
   };
 }

@@ -203,9 +203,10 @@ export class Batch {
     return statements;
   }
 
-  /** After the commit: the board is at the next revision. */
-  finish(): Committed {
+  /** After the commit: the board is at the next revision, at the time that the commit told. */
+  finish(clock: Board['clock']): Committed {
     const { board } = this;
+    board.clock = clock;
     const tasks = [...this.tasks.keys()].map((id) => board.latest(id));
     const placed = tasks.map((task) => placementOf(task, board.now));
     const due = placed.map(({ dueAt }) => dueAt).filter((at) => at !== null);

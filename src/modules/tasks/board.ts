@@ -50,6 +50,8 @@ export class Board implements View {
   limits: OwnLimits = {};
   policies: ProjectPolicies = {};
   now = 0;
+  /** The database's clock at the last own commit, and this process's steady clock then; null when that is unknown. */
+  clock: { readonly database: number; readonly steady: number } | null = null;
   readonly runs = new Map<string, Run>();
   private readonly missingRuns = new Set<string>();
   readonly breakers = new Map<string, Breaker>();
@@ -72,6 +74,7 @@ export class Board implements View {
   /** Forgets everything, for instance because somebody else moved the project. */
   forget(): void {
     this.revision = -1;
+    this.clock = null;
     this.runs.clear();
     this.breakers.clear();
     this.agents.clear();

@@ -188,8 +188,10 @@ class Lane {
     batch: Batch,
     statements: readonly Statement[],
   ): Promise<readonly Answer[] | null> {
+    let clock: Board['clock'] = null;
     try {
-      await runAll(client, statements);
+      const database = await runAll(client, statements);
+      if (database !== null) clock = { database, steady: performance.now() };
       client.release();
     } catch (error) {
       client.release(true);
@@ -197,16 +199,22 @@ class Lane {
       // The connection was lost on the way: whether the commit was made is read from the log.
       if (!isDatabaseUnavailable(error) || !(await committed(this.deps.pool, batch.mark))) throw error;
     }
-    this.deps.onCommit(batch.finish());
+    this.deps.onCommit(batch.finish(clock));
     return batch.answers;
   }
 }
 
-/** Sends all statements at once; they run in order, and the first error is the one that counts. */
-async function runAll(client: PoolClient, statements: readonly Statement[]): Promise<void> {
-  const results = await Promise.allSettled(statements.map((statement) => rowsOf(client, statement)));
+/**
+ * Sends all statements at once; they run in order, and the first error is the one that counts. Answers the time that the one
+ * which advances the project tells.
+ */
+async function runAll(client: PoolClient, statements: readonly Statement[]): Promise<number | null> {
+  const running = statements.map((statement) => rowsOf<{ now?: number }>(client, statement));
+  const results = await Promise.allSettled(running);
   const failed = results.find((result) => result.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
+  for (const rows of await Promise.all(running)) if (rows[0]?.now !== undefined) return rows[0].now;
+  return null;
 }
 
 function hasCode(error: unknown, code: string): boolean {

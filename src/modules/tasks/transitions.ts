@@ -33,14 +33,14 @@ export const TRANSITIONS: Record<CommandType, Transition> = {
   update: { from: OPEN, to: ['same', 'blocked'], by: ['planner'], starts: false, fenced: false },
   claim_next: {
     from: ['pending', 'rework', 'in_review'],
-    to: ['in_progress', 'same'],
+    to: ['in_progress', 'same', 'blocked'],
     by: ['executor', 'reviewer'],
     starts: true,
     fenced: false,
   },
   claim: {
     from: ['pending', 'rework', 'in_review'],
-    to: ['in_progress', 'same'],
+    to: ['in_progress', 'same', 'blocked'],
     by: ['executor', 'reviewer'],
     starts: true,
     fenced: false,

@@ -206,6 +206,6 @@ function notByHand(trip: Trip): Refusal {
     detail: `The ${trip.kind} breaker is closed by the success of its probe, or by an operator; not by recovering its trip.`,
     retryable: false,
     facts: { state: trip.state },
-    nextActions: [{ call: 'list_breakers' }],
+    nextActions: [{ call: 'list_breakers', role: 'operator' }],
   };
 }

@@ -40,7 +40,7 @@ function fleetOpen(fleet: Breaker, now: number): Refusal {
     retryable: true,
     retryAfterSeconds: seconds,
     facts: { fingerprint: fleet.fingerprint, state: stateOf(fleet, now) },
-    nextActions: [{ call: 'list_breakers' }],
+    nextActions: [{ call: 'list_breakers', role: 'operator' }],
   };
 }
 
@@ -215,7 +215,7 @@ export function decideBreaker(draft: Draft, command: BreakerCommand): Result<str
   const isFleet = breakerId === actor.projectId;
   if (!isFleet && view.agent(breakerId) === null) {
     return refuse('not_found', 'There is no such breaker in this project. List them with GET /v1/breakers.', {
-      nextActions: [{ call: 'list_breakers' }],
+      nextActions: [{ call: 'list_breakers', role: 'operator' }],
     });
   }
   const breaker = isFleet ? draft.fleetBreaker() : draft.agentBreaker(breakerId);
