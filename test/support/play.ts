@@ -21,6 +21,7 @@ export interface TaskBody {
   readonly rework_count: number;
   readonly version: number;
   readonly open_trip_id: string | null;
+  readonly created_at: string;
 }
 
 /** What tests read of an event on the wire. */
