@@ -50,7 +50,7 @@ export async function buildApp(
   guardRoutes(app, deps.breakers);
   runsRoutes(app, deps.runs, deps.newId);
   tasksRoutes(app, tasks, events, deps.newId);
-  tripsRoutes(app, deps.trips, deps.newId);
+  tripsRoutes(app, deps.trips, deps.simulator, deps.newId);
   drainConnections(app);
   // Who waits is answered first; only then can the connections end.
   app.addHook('preClose', async () => {

@@ -12,7 +12,7 @@ import { toMicros } from './modules/guard/wire.js';
 import { type AdministerDeps, type Found, Projects } from './modules/projects/index.js';
 import { Runs } from './modules/runs/index.js';
 import { createTasks, type Tasks } from './modules/tasks/index.js';
-import { Trips } from './modules/trips/index.js';
+import { Simulator, Trips } from './modules/trips/index.js';
 import { provision } from './provision.js';
 
 /** What comes from outside: everything that a test replaces. */
@@ -36,6 +36,7 @@ export interface Deps extends Foundations {
   readonly runs: Runs;
   readonly tasks: Tasks;
   readonly trips: Trips;
+  readonly simulator: Simulator;
   readonly notifier: Notifier;
 }
 
@@ -76,7 +77,20 @@ export function createDeps(foundations: Foundations): Deps {
   const breakers = new Breakers({ pool, clock, send: (request) => tasks.send(request) });
   const runs = new Runs({ pool, limits, send: (request) => tasks.send(request) });
   const trips = new Trips({ pool, clock, send: (command) => tasks.send(command) });
-  return { ...foundations, administration, events, projects, agents, breakers, runs, tasks, trips, notifier };
+  const simulator = new Simulator({ pool, limits });
+  return {
+    ...foundations,
+    administration,
+    events,
+    projects,
+    agents,
+    breakers,
+    runs,
+    tasks,
+    trips,
+    simulator,
+    notifier,
+  };
 }
 
 /** A project that an operator asks for begins with an operator of its own, who adds the others. */

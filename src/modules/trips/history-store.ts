@@ -1,5 +1,6 @@
 import { plain, type Queryable, rowsOf, timestamp } from '../../db/statement.js';
 import type { JsonObject } from '../../kernel/json.js';
+import type { ReplayEvent } from './decide/replay.js';
 import type { AttemptFacts, LogEntry } from './types.js';
 
 /** How many attempts of a task a diagnosis looks back at. */
@@ -162,4 +163,54 @@ export async function positionAt(db: Queryable, projectId: string, at: number): 
     values: [projectId, timestamp(at)],
   });
   return row?.position ?? 0;
+}
+
+interface ReplayRow {
+  position: number;
+  type: string;
+  at: Date;
+  task_id: string | null;
+  run_id: string | null;
+  agent_id: string | null;
+  command: string;
+  to_state: string | null;
+  counters: JsonObject | null;
+  data: JsonObject;
+}
+
+/** The position of the last event of a project. */
+export async function lastPosition(db: Queryable, projectId: string): Promise<number> {
+  const [row] = await rowsOf<{ position: number }>(db, {
+    name: 'trips_last_position',
+    text: 'SELECT position FROM projects WHERE id = $1',
+    values: [projectId],
+  });
+  return row?.position ?? 0;
+}
+
+/** A stretch of a project's log, in order, without what no replay reads. */
+export async function replayPage(
+  db: Queryable,
+  projectId: string,
+  after: number,
+  upTo: number,
+): Promise<ReplayEvent[]> {
+  const rows = await rowsOf<ReplayRow>(db, {
+    name: 'trips_replay_page',
+    text: `SELECT position, type, at, task_id, run_id, agent_id, command, to_state, counters,
+        data - '{guard,layers,findings,title}'::text[] AS data
+      FROM events WHERE project_id = $1 AND position > $2 AND position <= $3 ORDER BY position`,
+    values: [projectId, after, upTo],
+  });
+  return rows.map((row) => ({
+    type: row.type,
+    at: row.at.getTime(),
+    taskId: row.task_id,
+    runId: row.run_id,
+    agentId: row.agent_id,
+    command: row.command,
+    to: row.to_state,
+    counters: row.counters,
+    data: row.data,
+  }));
 }

@@ -107,3 +107,34 @@ export const recoveryStats = z
     looked_at: int.meta({ description: 'How many closed trips were looked at most: the last ones.' }),
   })
   .meta({ id: 'RecoveryStats' });
+
+const proposal = z
+  .object({
+    limits: z.record(z.string(), z.number()).meta({ description: 'Can be sent as limits, as it is.' }),
+    basis: z.record(z.string(), z.object({ p95: z.number().nullable(), sample: int })),
+    sample: int.meta({ description: 'How many finished tasks it rests on.' }),
+    small_sample: z.boolean(),
+    note: z.string(),
+  })
+  .meta({ id: 'ProposedLimits' });
+
+export const simulation = z
+  .object({
+    stopped: z
+      .array(
+        z.object({
+          task_id: z.string().optional(),
+          run_id: z.string().optional(),
+          kind: z.enum(LAYERS),
+          at,
+          value: z.number(),
+          limit: z.number(),
+        }),
+      )
+      .meta({ description: 'In order, the first 1,000.' }),
+    stopped_count: int,
+    saved: z.object({ iterations: int, reworks: int, tokens: int, cost_usd: z.number() }),
+    read_events: int,
+    proposal: proposal.nullable(),
+  })
+  .meta({ id: 'Simulation' });

@@ -23,14 +23,17 @@ import { reportToWire, type ToCall } from './report.js';
 import * as out from './response.js';
 import * as body from './schema.js';
 import { STATS_TRIPS, type Trips } from './service.js';
+import { simulateRoutes } from './simulate-routes.js';
+import type { Simulator } from './simulator.js';
 import { SAMPLE_MIN } from './types.js';
 
 const UUID = /^[0-9a-f-]{36}$/;
 
 /** The routes of the trips room. */
-export function tripsRoutes(app: FastifyInstance, trips: Trips, newId: NewId): void {
+export function tripsRoutes(app: FastifyInstance, trips: Trips, simulator: Simulator, newId: NewId): void {
   readRoutes(app, trips);
   recoveryRoutes(app, trips, newId);
+  simulateRoutes(app, simulator);
 }
 
 function readRoutes(plain: FastifyInstance, trips: Trips): void {

@@ -65,3 +65,16 @@ export const recovery = z
       },
     ],
   });
+
+const simulatedLimits = runLimits.omit({
+  max_unblocks: true,
+  reassign_after: true,
+  max_attempt_seconds: true,
+});
+
+export const simulation = z
+  .strictObject({
+    limits: simulatedLimits.optional(),
+    since: timeIn.optional().meta({ description: 'Nothing is stopped before this moment.' }),
+  })
+  .meta({ examples: [{ limits: { max_reworks: 3, max_tokens: 50_000 } }] });
