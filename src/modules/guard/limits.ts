@@ -19,7 +19,7 @@ export const LIMIT_CEILINGS: { readonly [name in keyof ServerLimits]: number } =
   maxUnblocks: 100,
   reassignAfter: 100,
   maxAttemptSeconds: 604_800,
-  maxIterations: 1_000_000,
+  maxIterations: 1_000_000_000,
   maxRunTokens: 1_000_000_000_000,
   maxRunCostMicros: 1_000_000_000_000_000,
 };
