@@ -1,4 +1,4 @@
-import type { Command, CommandOf, CommandType } from '../../src/modules/tasks/types.js';
+import type { CommandOf, CommandType } from '../../src/modules/tasks/types.js';
 import { someNewTask } from './builders.js';
 
 /** One command of each type on a task, as an agent that knows its token would send it. */
@@ -82,9 +82,4 @@ export function commandsOn(taskId: string, leaseToken: number): { [T in CommandT
     escalate: { type: 'escalate', taskId, reason: 'a person must look' },
     cancel: { type: 'cancel', taskId, reason: 'not wanted' },
   };
-}
-
-/** A command with some of its fields replaced. */
-export function withFields<C extends Command>(command: C, fields: Partial<C>): C {
-  return { ...command, ...fields };
 }

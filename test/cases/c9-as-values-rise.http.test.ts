@@ -73,15 +73,6 @@ describe('iterations', () => {
     });
   });
 
-  it('tell who works to stop, and take what is handed in as ever', async () => {
-    const { ids, held } = await someRun({ max_iterations: 2 });
-    await play.claim(ids[1] ?? '');
-    const beat = await send(play.executor, held.id, 'heartbeat', { lease_token: held.token }).expect(200);
-    expect(beat.body).toMatchObject({ directive: 'stop', reason: expect.stringContaining('tripped') });
-    await play.submit(held).expect(200);
-    await play.approve(held.id).expect(200);
-  });
-
   it('of the default run start again with progress, and only before it trips', async () => {
     const { http: operator } = await app.newProject();
     const { body: made } = await operator
@@ -221,24 +212,15 @@ describe('everything normal', () => {
   });
 });
 
-describe('a run that does not exist', () => {
-  it.each([
-    ['a claim', () => play.executor.post('/v1/tasks/claim').send({ run_id: NOWHERE })],
-    ['a task', () => play.planner.post('/v1/tasks').send({ title: 'x', run_id: NOWHERE })],
-    [
-      'a plan',
-      () => play.planner.post('/v1/plans').send({ run_id: NOWHERE, tasks: [{ ref: 'a', title: 'a' }] }),
-    ],
-  ])('%s that names it is told of the call that makes one', async (_name, call) => {
-    const { body } = await call().expect(404);
-    expect(body).toMatchObject({
-      code: 'not_found',
-      next_actions: [{ method: 'POST', path: '/v1/runs', role: 'planner' }],
-    });
+it('a plan for a run that does not exist is told of the call that makes one', async () => {
+  const run_id = 'run_01939b1e-7c4a-7f3e-8a2b-5d6c7e8f9a0b';
+  const plan = { run_id, tasks: [{ ref: 'a', title: 'a' }] };
+  const { body } = await play.planner.post('/v1/plans').send(plan).expect(404);
+  expect(body).toMatchObject({
+    code: 'not_found',
+    next_actions: [{ method: 'POST', path: '/v1/runs', role: 'planner' }],
   });
 });
-
-const NOWHERE = 'run_01939b1e-7c4a-7f3e-8a2b-5d6c7e8f9a0b';
 
 describe('a deadline', () => {
   it('that has passed stops what would start after it, and nothing that goes on', async () => {
