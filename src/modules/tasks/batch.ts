@@ -96,7 +96,12 @@ export class Batch {
       decision.outcome.kind === 'claims' &&
       decision.outcome.claims.length < command.max
     ) {
-      if (board.wantsMore({ purpose: command.purpose, runId: command.runId, labels: command.labels }, looks))
+      if (
+        board.windows.wantsMore(
+          { purpose: command.purpose, runId: command.runId, labels: command.labels },
+          looks,
+        )
+      )
         return 'look further';
     }
     const answer = answerOf(decision, command);

@@ -5,22 +5,9 @@ import type { Run } from '../runs/types.js';
 import type { QueueFilter, RosterAgent, View } from './decide/context.js';
 import { waitsFor } from './decide/dependencies.js';
 import type { Draft } from './decide/draft.js';
-import { holdsDedupeKey, isTerminal, placementOf } from './decide/machine.js';
+import { holdsDedupeKey, isTerminal } from './decide/machine.js';
 import type { Attempt, Task } from './types.js';
-
-/** The head of one queue as known here: ids in claim order, and whether the queue goes on behind them. */
-export interface Window {
-  readonly filter: QueueFilter;
-  ids: string[];
-  /** Nothing is in this queue beyond `ids`. */
-  complete: boolean;
-  /** How many to load next time. */
-  size: number;
-  /** It was loaded for this batch: what it does not hold now, loading it again in the same size would not bring. */
-  fresh: boolean;
-  /** A claim came to the end of an incomplete window without what it wanted. */
-  starved: boolean;
-}
+import { type Window, Windows } from './windows.js';
 
 /** Which attempt of a task, by its lease token or its number. */
 export interface AttemptKey {
@@ -32,11 +19,6 @@ export interface AttemptKey {
 /** How much text the board may remember before it forgets everything and reads anew, in characters. */
 const WEIGHT_MAX = 64_000_000;
 const TASKS_MAX = 20_000;
-const WINDOW_SIZE = 128;
-const WINDOW_SIZE_MAX = 8_192;
-const WINDOW_GROWTH = 8;
-/** A window longer than this is cut back to its usual size. */
-const WINDOW_KEPT = 1_024;
 const WINDOWS_MAX = 200;
 
 /**
@@ -58,7 +40,10 @@ export class Board implements View {
   readonly agents = new Map<string, RosterAgent>();
   rosterLoadedAt = Number.NEGATIVE_INFINITY;
   private readonly tasks = new Map<string, Task | null>();
-  private readonly windows = new Map<string, Window>();
+  readonly windows = new Windows(
+    (id) => this.tasks.get(id) ?? null,
+    () => this.now,
+  );
   private readonly dependantIds = new Map<string, readonly string[]>();
   private readonly attempts: Attempt[] = [];
   private readonly attemptsLookedUp = new Set<string>();
@@ -95,7 +80,7 @@ export class Board implements View {
     this.reachable.clear();
     this.dedupe.clear();
     this.touched.clear();
-    for (const window of this.windows.values()) window.fresh = false;
+    this.windows.endBatch();
     if (this.tasks.size > TASKS_MAX || this.weight > WEIGHT_MAX || this.windows.size > WINDOWS_MAX) {
       this.tasks.clear();
       this.windows.clear();
@@ -172,24 +157,11 @@ export class Board implements View {
     }
   }
 
-  window(filter: QueueFilter): Window {
-    const key = `${filter.purpose}|${filter.runId ?? ''}|${filter.labels.join('\u0000')}`;
-    let window = this.windows.get(key);
-    if (window === undefined) {
-      window = { filter, ids: [], complete: false, size: WINDOW_SIZE, fresh: false, starved: true };
-      this.windows.set(key, window);
-    }
-    return window;
-  }
-
+  /** The head of a queue as it was read, with what this batch has changed since. */
   fill(window: Window, tasks: readonly Task[]): void {
     for (const task of tasks) if (!this.tasks.has(task.id)) this.remember(task);
-    window.ids = tasks.map((task) => task.id);
-    window.complete = tasks.length < window.size;
-    window.size = WINDOW_SIZE;
-    window.fresh = true;
-    window.starved = false;
-    for (const id of this.touched) this.place(window, this.latest(id));
+    this.windows.fill(window, tasks);
+    for (const id of this.touched) this.windows.place(this.latest(id));
   }
 
   /** Makes a decided command's change what the next decision sees. */
@@ -209,7 +181,7 @@ export class Board implements View {
       this.remember(task);
       this.touched.add(task.id);
       this.keepDedupe(task);
-      for (const window of this.windows.values()) this.place(window, task);
+      this.windows.place(task);
     }
     this.applyEdges(draft);
     for (const write of draft.attempts) {
@@ -268,19 +240,6 @@ export class Board implements View {
     if (agent !== undefined) this.agents.set(agent.id, { ...agent, lastSeenAt: this.now });
   }
 
-  /**
-   * Whether a claim that came to the end of its window should look behind it. The first look reads the window anew, because
-   * it was only used up; each further one reads a larger window, because what it holds is passed over.
-   */
-  wantsMore(filter: QueueFilter, looks: number): boolean {
-    const window = this.window(filter);
-    if (!window.starved) return false;
-    const sizeAt = (look: number) => Math.min(WINDOW_SIZE * WINDOW_GROWTH ** look, WINDOW_SIZE_MAX);
-    if (looks > 0 && sizeAt(looks - 1) === WINDOW_SIZE_MAX) return false;
-    window.size = sizeAt(looks);
-    return true;
-  }
-
   /** Done and cancelled tasks are not decided on again; they need not be remembered. */
   dropFinished(tasks: Iterable<Task>): void {
     for (const task of tasks) if (isTerminal(task.state)) this.tasks.delete(task.id);
@@ -292,31 +251,6 @@ export class Board implements View {
     const counts = { ...run.taskCounts, [after.state]: (run.taskCounts[after.state] ?? 0) + 1 };
     if (before !== null) counts[before.state] = Math.max(0, (counts[before.state] ?? 0) - 1);
     this.runs.set(run.id, { ...run, taskCounts: counts });
-  }
-
-  private place(window: Window, task: Task): void {
-    const at = window.ids.indexOf(task.id);
-    const belongs =
-      placementOf(task, this.now).queue === window.filter.purpose && matches(task, window.filter);
-    if (at !== -1) window.ids.splice(at, 1);
-    if (!belongs) return;
-    let index = window.ids.length;
-    while (index > 0 && this.comesBefore(task, window.ids[index - 1])) index--;
-    // Behind the last one known there may be others that come first: only a complete window can say.
-    if (index < window.ids.length || window.complete) window.ids.splice(index, 0, task.id);
-    if (window.ids.length > WINDOW_KEPT) {
-      window.ids.length = WINDOW_SIZE;
-      window.complete = false;
-    }
-  }
-
-  private comesBefore(task: Task, otherId: string | undefined): boolean {
-    const other = otherId === undefined ? null : (this.tasks.get(otherId) ?? null);
-    if (other === null) return false;
-    const rank = placementOf(task, this.now).rank - placementOf(other, this.now).rank;
-    if (rank !== 0) return rank < 0;
-    if (task.readyAt !== other.readyAt) return task.readyAt < other.readyAt;
-    return task.id < other.id;
   }
 
   // What decisions read.
@@ -351,13 +285,8 @@ export class Board implements View {
     return found ?? null;
   }
 
-  *queue(filter: QueueFilter): Generator<Task> {
-    const window = this.window(filter);
-    for (const id of [...window.ids]) {
-      const task = this.tasks.get(id);
-      if (task) yield task;
-    }
-    if (!window.complete) window.starved = true;
+  queue(filter: QueueFilter): Iterable<Task> {
+    return this.windows.queue(filter);
   }
 
   dedupeHolder(key: string): Task | null {
@@ -384,14 +313,6 @@ export class Board implements View {
   roster(): readonly RosterAgent[] {
     return [...this.agents.values()];
   }
-}
-
-/** Whether a queue's filter lets a task through. */
-function matches(task: Task, filter: QueueFilter): boolean {
-  return (
-    (filter.runId === null || filter.runId === task.runId) &&
-    filter.labels.every((label) => task.labels.includes(label))
-  );
 }
 
 function attemptKey({ taskId, token, number }: AttemptKey): string {

@@ -1,6 +1,7 @@
-import type { AttemptKey, Board, Window } from './board.js';
+import type { AttemptKey, Board } from './board.js';
 import { isBreakerCommand, isRunCommand } from './decide.js';
 import type { AnyCommand, Command, NewTask, Task } from './types.js';
+import type { Window } from './windows.js';
 
 /** Rows that a batch must know before it can be decided, and the board does not have yet. */
 export class Needs {
@@ -48,7 +49,7 @@ function needCommand(board: Board, needs: Needs, command: AnyCommand): void {
   if (command.type === 'claim_next') {
     const { purpose, runId, labels } = command;
     const filter = { purpose, runId, labels };
-    const window = board.window(filter);
+    const window = board.windows.of(filter);
     const asked = needs.asked(window, command.max);
     const isShort = !window.complete && window.ids.length < Math.min(asked, window.size);
     if (window.starved || (isShort && !window.fresh)) needs.queues.add(window);

@@ -269,6 +269,15 @@ describe('behind tasks that an agent may not have', () => {
 
   it.each(SOAK === 1 ? [200, 1_200] : [200, 1_200, 7_000])('there is one, behind %i', async (count) => {
     const { label, last } = await behind(count);
+    const [, , found] = await Promise.all([
+      create([{ labels: [label], priority: 0 }]),
+      one.send(other, { ...on('').claim_next, labels: [label] }),
+      one.send(executor, { ...on('').claim_next, labels: [label] }),
+      create([{ labels: [label], priority: 1, notBefore: Date.now() + 1e9 }]),
+    ]);
+    const token: number = bodyOf(found).claims[0].lease_token;
+    expect(bodyOf(found).claims[0].task.id).toBe(`task_${last}`);
+    await one.send(executor, on(last, token).release);
     expect(await taken(executor, { labels: [label] })).toEqual([last]);
     expect(await taken(executor, { labels: [label] })).toEqual([]);
     const next = await one.send(other, { ...on('').claim_next, labels: [label], max: 20 });
