@@ -136,8 +136,11 @@ export async function runLog(
   const upTo = await positionAt(db, projectId, until);
   const rows = await rowsOf<LogRow>(db, {
     name: 'trips_run_log',
-    text: `SELECT ${LOG_COLUMNS} FROM events WHERE project_id = $1 AND position <= $3 AND position > $4 AND run_id = $2
-      ORDER BY position DESC LIMIT $5`,
+    // The places first: what events say is read only of those that are shown.
+    text: `SELECT e.* FROM (SELECT position FROM events WHERE project_id = $1 AND position <= $3 AND position > $4 AND run_id = $2
+        ORDER BY position DESC LIMIT $5) p
+      CROSS JOIN LATERAL (SELECT ${LOG_COLUMNS} FROM events WHERE project_id = $1 AND position = p.position OFFSET 0) e
+      ORDER BY e.position DESC`,
     values: [projectId, runId, upTo, upTo - bounds.lookBack, bounds.limit],
   });
   return rows.map(entryOf).reverse();

@@ -1,3 +1,3 @@
 export { tripsRoutes } from './routes.js';
-export { Trips, type TripsDeps } from './service.js';
+export { Trips } from './service.js';
 export { Simulator } from './simulator.js';

@@ -55,7 +55,7 @@ const STATS_CHUNK = 100;
 /** Closed trips whose diagnosis is remembered: it never changes, so it is made once a process. */
 const REMEMBERED_MAX = 20_000;
 /** How far back the last events of a run are looked for among those of its whole project. */
-const RUN_LOOK_BACK = 20_000;
+const RUN_LOOK_BACK = 10_000;
 /** How often a recovery is sent again because the task changed while it was on its way. */
 const RECOVER_TRIES = 3;
 

@@ -6,8 +6,8 @@ import type { ServerLimits } from '../guard/limits.js';
 import type { OwnLimits } from '../guard/types.js';
 import { inUnits, limitWireName, toUsd } from '../guard/wire.js';
 import { Proposal, type ProposedLimit } from './decide/propose.js';
-import type { ReplayEvent, Stop } from './decide/replay.js';
-import { Simulation, type SimulationResult } from './decide/simulate.js';
+import type { ReplayEvent, SimulationResult, Stop } from './decide/replay.js';
+import { Simulation } from './decide/simulate.js';
 import { lastPosition, replayPage } from './history-store.js';
 
 /** What a simulation needs. */

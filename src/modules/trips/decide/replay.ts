@@ -105,6 +105,16 @@ export interface Stop {
   readonly limit: number;
 }
 
+/** What a simulation found. */
+export interface SimulationResult {
+  /** The first stops, in order: a list of them all would have no bound. */
+  readonly stopped: readonly Stop[];
+  readonly stoppedCount: number;
+  /** What the log did after the stops, and would not have done. */
+  readonly saved: Spent & { readonly reworks: number };
+  readonly readEvents: number;
+}
+
 /** The most that each counter has reached. */
 export function toPeak(peak: Counts | undefined, counts: Counts): Counts {
   if (peak === undefined) return counts;

@@ -8,7 +8,7 @@ import {
   limitsIn,
   objectIn,
   type ReplayEvent,
-  type Spent,
+  type SimulationResult,
   type Stop,
   spentIn,
   timeIn,
@@ -36,21 +36,12 @@ export interface SimulationTerms {
   readonly since: number;
 }
 
-/** What a simulation found. */
-export interface SimulationResult {
-  /** The first stops, in order: at most `STOPS_MAX`. */
-  readonly stopped: readonly Stop[];
-  readonly stoppedCount: number;
-  /** What the log did after the stops, and would not have done. */
-  readonly saved: Spent & { readonly reworks: number };
-  readonly readEvents: number;
-}
-
 /** How many stops are listed; the rest are only counted. */
 export const STOPS_MAX = 1_000;
 
 /**
- * Replays a project's log under other limits, event by event from its start, in the memory of its unfinished tasks' counters.
+ * Replays a project's log under other limits, event by event from its start, in the memory of the
+ * counters of tasks that are not done.
  * What is stopped here ignores its later events until its own unblock (a run's recovery) in the log; what those did would not
  * have been done. The limits that were in force give exactly the stops that were made.
  */
@@ -128,13 +119,11 @@ export class Simulation {
       task.own = limitsIn(event.data.limits);
     if (event.type === 'task.unblocked') this.unblock(task, run, event, after.unblocks > before.unblocks);
     else if (event.type === 'task.auto_recovered') this.autoRecover(task, run, after);
-    else if (isIgnored(task, event, wasBlocked)) {
-      this.save(event);
-      return;
-    } else this.count(task, run, event, before, after);
-    if (isSettled(event)) this.settle(task, run, event.at);
+    else if (isIgnored(task, event, wasBlocked)) this.save(event);
+    else this.count(task, run, event, before, after);
+    if (isSettled(event) && !isIgnored(task, event, wasBlocked)) this.settle(task, run, event.at);
     if (event.type === 'task.failed' && task.fatalBy.length > 1) this.stopFatal(task, run, event.at);
-    if (task.state === 'done' && !isHeld(task)) this.tasks.delete(id);
+    if (task.state === 'done') this.tasks.delete(id);
   }
 
   private beforeStart(task: SimTask, run: SimRun, at: number): void {
