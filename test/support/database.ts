@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
+import type { DatabaseLog } from '../../src/db/log.js';
 import { createPool } from '../../src/db/pool.js';
 import { urlOf } from './database-url.js';
 import { quietLog } from './server.js';
@@ -40,14 +41,21 @@ export async function createTestDatabase({ empty = false } = {}): Promise<TestDa
   const name = `test_${randomBytes(8).toString('hex')}`;
   await onServer(`CREATE DATABASE ${name} TEMPLATE ${empty ? 'template0' : inject('templateDatabase')}`);
   const url = urlOf(inject('serverUrl'), name);
+  let dropped = false;
+  // Its connections may still be closing when the database goes: nothing to tell of.
+  const log = {
+    ...quietLog,
+    warn: (...said: Parameters<DatabaseLog['warn']>) => dropped || quietLog.warn(...said),
+  };
   const pool = createPool(
     { databaseUrl: url, poolSize: POOL_SIZE, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
-    quietLog,
+    log,
   );
   return {
     url,
     pool,
     async drop() {
+      dropped = true;
       await pool.end();
       await onServer(`DROP DATABASE ${name} WITH (FORCE)`);
     },
