@@ -57,6 +57,8 @@ export class Notifier {
       connectionString: this.deps.databaseUrl,
       connectionTimeoutMillis: 5_000,
       application_name: 'fuseboard-notifier',
+      // A hint need not outlive the server: without this each one would be a write to the disk that commits wait behind.
+      options: '-c synchronous_commit=off',
       keepAlive: true,
     });
     const lost = (error?: Error): void => this.lost(client, error);

@@ -71,6 +71,38 @@ export function jsons<Row>(rows: readonly Row[], cell: (row: Row) => unknown): s
   return `${text}]`;
 }
 
+/** A column of rows that travel as parameters: its name and type; `json` for one made by `jsons`. */
+export type Column = readonly [name: string, type: string];
+
+/** Up to so many rows a subscript for each cell is cheaper than a set-returning function for each column. */
+const FEW_ROWS = 128;
+
+/**
+ * The text of a statement over rows that travel as columns, one parameter each, from $2 on; `rows` stands for them, as `u`. For
+ * few rows they are picked by subscript: each set-returning function costs the server several microseconds before its first row,
+ * and a batch has some eighty columns. A subscript has to count from the start of its array, so many rows are unnested.
+ */
+export function overColumns(
+  name: string,
+  columns: readonly Column[],
+  text: (rows: string) => string,
+): (count: number) => Pick<Statement, 'name' | 'text'> {
+  const cells = columns.map(([column, type], i) =>
+    type === 'json' ? `$${i + 2}::jsonb -> (n - 1) AS ${column}` : `($${i + 2}::${type}[])[n] AS ${column}`,
+  );
+  const sets = columns.map(([, type], i) =>
+    type === 'json' ? `jsonb_array_elements($${i + 2}::jsonb)` : `unnest($${i + 2}::${type}[])`,
+  );
+  const names = columns.map(([column]) => column).join(', ');
+  const size = `cardinality($2::${columns[0]?.[1]}[])`;
+  const few = {
+    name: `${name}_few`,
+    text: text(`(SELECT ${cells.join(', ')} FROM generate_series(1, ${size}) AS n) AS u`),
+  };
+  const many = { name, text: text(`ROWS FROM (${sets.join(', ')}) AS u(${names})`) };
+  return (count) => (count > FEW_ROWS ? many : few);
+}
+
 /** A time of ours (milliseconds since the epoch) as the database reads it. */
 export function timestamp(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();

@@ -3,7 +3,8 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Refusal } from '../kernel/refusal.js';
 
 const FLUSH_EVERY_MS = 1000;
-const BUFFERED_BYTES = 4096;
+/** A write of the log goes through a thread, and waking one costs as much as ten lines: so it is seldom done. */
+const BUFFERED_BYTES = 32_768;
 
 /** A log that writes behind the requests, and what empties it. */
 export interface Log {
@@ -27,7 +28,7 @@ export function createLog(level: string, destination?: DestinationStream): Log {
     serializers: { err: describeError, req: describeRequest, res: describeReply },
   };
   if (destination !== undefined) return { logger: pino(options, destination), close: () => undefined };
-  const buffered = pino.destination({ sync: false, minLength: BUFFERED_BYTES });
+  const buffered = pino.destination({ sync: false, minLength: BUFFERED_BYTES, maxWrite: 4 * BUFFERED_BYTES });
   const timer = setInterval(() => buffered.flush(), FLUSH_EVERY_MS);
   timer.unref();
   const close = (): void => {

@@ -287,6 +287,9 @@ CREATE UNIQUE INDEX "tasks_dedupe_idx" ON "tasks"("project_id", "dedupe_key")
 CREATE UNIQUE INDEX "trips_open_task_idx" ON "trips"("project_id", "task_id") WHERE "task_id" IS NOT NULL AND "state" <> 'closed';
 CREATE UNIQUE INDEX "trips_open_run_idx" ON "trips"("project_id", "run_id") WHERE "scope" = 'run' AND "state" <> 'closed';
 
+CREATE INDEX "trips_task_idx" ON "trips"("project_id", "task_id", "id") WHERE "task_id" IS NOT NULL;
+CREATE INDEX "trips_run_idx" ON "trips"("project_id", "run_id", "id") WHERE "run_id" IS NOT NULL;
+
 CREATE UNIQUE INDEX "projects_default_idx" ON "projects"("is_default") WHERE "is_default";
 CREATE UNIQUE INDEX "runs_default_idx" ON "runs"("project_id") WHERE "is_default";
 

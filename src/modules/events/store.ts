@@ -1,5 +1,6 @@
 import {
   jsons,
+  overColumns,
   plain,
   type Queryable,
   rowsOf,
@@ -12,20 +13,40 @@ import type { EventType } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { CommittedEvent, EventFilter } from './types.js';
 
-/** Appends events to a project's log. Their positions follow the last one that the same commit advanced the project from. */
-export function appendEvents(projectId: string, events: readonly CommittedEvent[]): Statement {
-  return {
-    name: 'events_append',
-    text: `INSERT INTO events (project_id, position, id, type, at, task_id, number, run_id, agent_id, role, command, from_state, to_state,
+const APPEND = overColumns(
+  'events_append',
+  [
+    ['position', 'bigint'],
+    ['id', 'uuid'],
+    ['type', 'text'],
+    ['at', 'timestamptz'],
+    ['task_id', 'uuid'],
+    ['number', 'int'],
+    ['run_id', 'uuid'],
+    ['agent_id', 'uuid'],
+    ['role', 'text'],
+    ['command', 'text'],
+    ['from_state', 'text'],
+    ['to_state', 'text'],
+    ['reason', 'text'],
+    ['request_id', 'text'],
+    ['trace_id', 'text'],
+    ['counters', 'json'],
+    ['data', 'json'],
+  ],
+  (
+    rows,
+  ) => `INSERT INTO events (project_id, position, id, type, at, task_id, number, run_id, agent_id, role, command, from_state, to_state,
         reason, request_id, trace_id, counters, data)
       SELECT $1, u.position, u.id, u.type, u.at, u.task_id, u.number, u.run_id, u.agent_id, u.role, u.command, u.from_state, u.to_state,
         u.reason, u.request_id, u.trace_id, nullif(u.counters, 'null'), u.data
-      FROM ROWS FROM (
-        unnest($2::bigint[], $3::uuid[], $4::text[], $5::timestamptz[], $6::uuid[], $7::int[], $8::uuid[], $9::uuid[], $10::text[],
-          $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[]),
-        jsonb_array_elements($17::jsonb), jsonb_array_elements($18::jsonb)
-      ) AS u(position, id, type, at, task_id, number, run_id, agent_id, role, command, from_state, to_state, reason, request_id, trace_id,
-        counters, data)`,
+      FROM ${rows}`,
+);
+
+/** Appends events to a project's log. Their positions follow the last one that the same commit advanced the project from. */
+export function appendEvents(projectId: string, events: readonly CommittedEvent[]): Statement {
+  return {
+    ...APPEND(events.length),
     values: [
       projectId,
       plain(events, (e) => e.position),

@@ -1,5 +1,6 @@
 import {
   jsons,
+  overColumns,
   plain,
   type Queryable,
   rowsOf,
@@ -95,20 +96,45 @@ export async function listRuns(
   return rows.map(runOf);
 }
 
-/** Writes runs, new or changed. */
-export function writeRuns(projectId: string, runs: readonly Run[]): Statement {
-  return {
-    name: 'runs_write',
-    text: `INSERT INTO runs (project_id, id, name, is_default, state, iteration_mode, iterations, tokens_used, cost_micros, deadline_at, open_trip_id,
+const WRITE = overColumns(
+  'runs_write',
+  [
+    ['id', 'uuid'],
+    ['name', 'text'],
+    ['is_default', 'boolean'],
+    ['state', 'text'],
+    ['iteration_mode', 'text'],
+    ['iterations', 'int'],
+    ['tokens_used', 'bigint'],
+    ['cost_micros', 'bigint'],
+    ['deadline_at', 'timestamptz'],
+    ['open_trip_id', 'uuid'],
+    ['trip_count', 'int'],
+    ['recover_count', 'int'],
+    ['version', 'int'],
+    ['created_at', 'timestamptz'],
+    ['updated_at', 'timestamptz'],
+    ['closed_at', 'timestamptz'],
+    ['limits', 'json'],
+    ['task_counts', 'json'],
+    ['memory', 'json'],
+  ],
+  (
+    rows,
+  ) => `INSERT INTO runs (project_id, id, name, is_default, state, iteration_mode, iterations, tokens_used, cost_micros, deadline_at, open_trip_id,
         trip_count, recover_count, version, created_at, updated_at, closed_at, limits, task_counts, memory)
-      SELECT $1, u.* FROM ROWS FROM (unnest($2::uuid[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::int[], $8::bigint[], $9::bigint[],
-        $10::timestamptz[], $11::uuid[], $12::int[], $13::int[], $14::int[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[]),
-        jsonb_array_elements($18::jsonb), jsonb_array_elements($19::jsonb), jsonb_array_elements($20::jsonb)) AS u
+      SELECT $1, u.* FROM ${rows}
       ON CONFLICT (project_id, id) DO UPDATE SET name = excluded.name, state = excluded.state, iteration_mode = excluded.iteration_mode,
         iterations = excluded.iterations, limits = excluded.limits, tokens_used = excluded.tokens_used, cost_micros = excluded.cost_micros,
         deadline_at = excluded.deadline_at, open_trip_id = excluded.open_trip_id, trip_count = excluded.trip_count,
         recover_count = excluded.recover_count, task_counts = excluded.task_counts, memory = excluded.memory, version = excluded.version,
         updated_at = excluded.updated_at, closed_at = excluded.closed_at`,
+);
+
+/** Writes runs, new or changed. */
+export function writeRuns(projectId: string, runs: readonly Run[]): Statement {
+  return {
+    ...WRITE(runs.length),
     values: [
       projectId,
       plain(runs, (r) => r.id),

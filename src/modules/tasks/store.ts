@@ -1,5 +1,7 @@
 import {
+  type Column,
   jsons,
+  overColumns,
   plain,
   type Queryable,
   rowsOf,
@@ -238,8 +240,7 @@ export function editTasks(projectId: string, tasks: readonly Task[]): Statement 
 export function writeTasks(projectId: string, tasks: readonly Task[], now: number): Statement {
   const placed = tasks.map((task) => ({ ...placementOf(task, now), task }));
   return {
-    name: 'tasks_write',
-    text: WRITE_TASKS,
+    ...WRITE_TASKS(tasks.length),
     values: [
       projectId,
       plain(tasks, (t) => t.id),
@@ -296,25 +297,25 @@ const STATE_COLUMNS: readonly (readonly [
   ['finished_at', 'timestamptz', ({ task }) => timestamp(task.finishedAt)],
 ];
 
-const WRITE_TASKS = `WITH u AS MATERIALIZED (SELECT u.*, ${PLACE_OF_TASK}
-    FROM ROWS FROM (unnest($2::uuid[], $3::text[], ${STATE_COLUMNS.map(([, type], i) => `$${i + 6}::${type}[]`).join(', ')}),
-      jsonb_array_elements($4::jsonb), jsonb_array_elements($5::jsonb))
-    AS u(id, block_reason, ${STATE_COLUMNS.map(([name]) => name).join(', ')}, memory, feedback))
+const WRITE_TASKS = overColumns(
+  'tasks_write',
+  [
+    ['id', 'uuid'],
+    ['block_reason', 'text'],
+    ['memory', 'json'],
+    ['feedback', 'json'],
+    ...STATE_COLUMNS.map(([name, type]): Column => [name, type]),
+  ],
+  (rows) => `WITH u AS MATERIALIZED (SELECT u.*, ${PLACE_OF_TASK} FROM ${rows})
   UPDATE tasks t SET ${STATE_COLUMNS.map(([name]) => `${name} = u.${name}`).join(', ')},
     block_reason = u.block_reason, memory = u.memory, feedback = coalesce(nullif(u.feedback, 'null'), t.feedback)
-  FROM u WHERE t.ctid = u.place`;
+  FROM u WHERE t.ctid = u.place`,
+);
 
 /** Opens attempts: one row each, kept for ever. */
 export function insertAttempts(projectId: string, attempts: readonly AttemptWrite[]): Statement {
   return {
-    name: 'attempts_insert',
-    text: `INSERT INTO attempts (project_id, task_id, number, agent_id, lease_token, session_id, claimed_at, ended_at, outcome, result_hash, result,
-        late_result, error, usage, change, verdict)
-      SELECT $1, u.task_id, u.number, u.agent_id, u.lease_token, u.session_id, u.claimed_at, u.ended_at, u.outcome, u.result_hash, nullif(u.result, 'null'),
-        nullif(u.late_result, 'null'), nullif(u.error, 'null'), u.usage, nullif(u.change, 'null'), nullif(u.verdict, 'null')
-      FROM ROWS FROM (unnest($2::uuid[], $3::int[], $4::timestamptz[], $5::text[], $6::text[], $13::uuid[], $14::int[], $15::uuid[], $16::timestamptz[]),
-        ${ATTEMPT_JSONS})
-        AS u(task_id, number, ended_at, outcome, result_hash, agent_id, lease_token, session_id, claimed_at, result, late_result, error, usage, change, verdict)`,
+    ...INSERT_ATTEMPTS(attempts.length),
     values: [
       projectId,
       ...attemptColumns(attempts),
@@ -329,21 +330,55 @@ export function insertAttempts(projectId: string, attempts: readonly AttemptWrit
 /** Adds to attempts what became of them. What is absent stays; a verdict and a late result are kept as they first came. */
 export function updateAttempts(projectId: string, attempts: readonly AttemptWrite[]): Statement {
   return {
-    name: 'attempts_update',
-    text: `WITH u AS MATERIALIZED (SELECT u.*, ${PLACE_OF_ATTEMPT} FROM ROWS FROM (unnest($2::uuid[], $3::int[], $4::timestamptz[], $5::text[],
-          $6::text[]), ${ATTEMPT_JSONS})
-        AS u(task_id, number, ended_at, outcome, result_hash, result, late_result, error, usage, change, verdict))
+    ...UPDATE_ATTEMPTS(attempts.length),
+    values: [projectId, ...attemptColumns(attempts)],
+  };
+}
+
+const WRITTEN_OF_ATTEMPT: readonly Column[] = [
+  ['task_id', 'uuid'],
+  ['number', 'int'],
+  ['ended_at', 'timestamptz'],
+  ['outcome', 'text'],
+  ['result_hash', 'text'],
+  ['result', 'json'],
+  ['late_result', 'json'],
+  ['error', 'json'],
+  ['usage', 'json'],
+  ['change', 'json'],
+  ['verdict', 'json'],
+];
+
+const OPENED_WITH_ATTEMPT: readonly Column[] = [
+  ['agent_id', 'uuid'],
+  ['lease_token', 'int'],
+  ['session_id', 'uuid'],
+  ['claimed_at', 'timestamptz'],
+];
+
+const INSERT_ATTEMPTS = overColumns(
+  'attempts_insert',
+  [...WRITTEN_OF_ATTEMPT, ...OPENED_WITH_ATTEMPT],
+  (
+    rows,
+  ) => `INSERT INTO attempts (project_id, task_id, number, agent_id, lease_token, session_id, claimed_at, ended_at, outcome, result_hash, result,
+        late_result, error, usage, change, verdict)
+      SELECT $1, u.task_id, u.number, u.agent_id, u.lease_token, u.session_id, u.claimed_at, u.ended_at, u.outcome, u.result_hash, nullif(u.result, 'null'),
+        nullif(u.late_result, 'null'), nullif(u.error, 'null'), u.usage, nullif(u.change, 'null'), nullif(u.verdict, 'null')
+      FROM ${rows}`,
+);
+
+const UPDATE_ATTEMPTS = overColumns(
+  'attempts_update',
+  WRITTEN_OF_ATTEMPT,
+  (rows) => `WITH u AS MATERIALIZED (SELECT u.*, ${PLACE_OF_ATTEMPT} FROM ${rows})
       UPDATE attempts a SET ended_at = coalesce(a.ended_at, u.ended_at), outcome = coalesce(u.outcome, a.outcome),
         result_hash = coalesce(u.result_hash, a.result_hash), result = coalesce(nullif(u.result, 'null'), a.result),
         late_result = coalesce(a.late_result, nullif(u.late_result, 'null')), error = coalesce(nullif(u.error, 'null'), a.error),
         usage = coalesce(nullif(u.usage, 'null'), a.usage), change = coalesce(nullif(u.change, 'null'), a.change),
         verdict = coalesce(a.verdict, nullif(u.verdict, 'null'))
       FROM u WHERE a.ctid = u.place`,
-    values: [projectId, ...attemptColumns(attempts)],
-  };
-}
-
-const ATTEMPT_JSONS = [7, 8, 9, 10, 11, 12].map((n) => `jsonb_array_elements($${n}::jsonb)`).join(', ');
+);
 
 function attemptColumns(attempts: readonly AttemptWrite[]): string[] {
   return [
