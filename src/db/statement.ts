@@ -107,3 +107,30 @@ export function overColumns(
 export function timestamp(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
+
+const combinations = new Map<string, { readonly name: string; readonly text: string }>();
+
+/**
+ * A SELECT and the writes after it as one statement, which is a transaction of its own: one message there and one back. The
+ * SELECT runs first. All see the rows as they were before the statement, so none may write or need a row that another writes.
+ */
+export function combine(select: Statement, writes: readonly Statement[]): Statement {
+  const statements = [select, ...writes];
+  const key = statements.map(({ name }) => name).join(' ');
+  let combination = combinations.get(key);
+  if (combination === undefined) {
+    let offset = 0;
+    const [first = '', ...others] = statements.map(({ text, values }) => {
+      const shift = offset;
+      offset += values.length;
+      return text.replace(/\$(\d+)/g, (_, number: string) => `$${Number(number) + shift}`);
+    });
+    const parts = others.map((text, index) => `write_${index} AS (${text})`);
+    combination = {
+      name: `combined_${combinations.size}`,
+      text: parts.length === 0 ? first : `WITH ${parts.join(', ')} ${first}`,
+    };
+    combinations.set(key, combination);
+  }
+  return { ...combination, values: statements.flatMap(({ values }) => values) };
+}

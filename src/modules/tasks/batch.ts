@@ -175,7 +175,7 @@ export class Batch {
   }
 
   /** The whole batch as statements, the compare-and-set first: where it fails, nothing after it counts. */
-  statements(): Statement[] {
+  statements(): [Statement, ...Statement[]] {
     const { projectId, now } = this.board;
     const changed = [...this.tasks].map(([id, { before }]) => ({ before, after: this.board.latest(id) }));
     const fresh = changed.filter(({ before }) => before === null).map(({ after }) => after);
@@ -190,7 +190,9 @@ export class Batch {
     const attempts = [...this.attempts.values()];
     const opened = attempts.filter((attempt) => attempt.claimedAt !== undefined);
     const ended = attempts.filter((attempt) => attempt.claimedAt === undefined);
-    const statements = [advance(projectId, this.base.revision, this.events.length)];
+    const statements: [Statement, ...Statement[]] = [
+      advance(projectId, this.base.revision, this.events.length),
+    ];
     if (runs.length > 0) statements.push(writeRuns(projectId, runs));
     // What was there goes first: a key that it gives up may be taken by one that is new.
     if (edited.length > 0) statements.push(editTasks(projectId, edited));
@@ -206,6 +208,14 @@ export class Batch {
     if (this.events.length > 0) statements.push(appendEvents(projectId, this.events));
     if (this.toKeep.length > 0) statements.push(keepAnswers(projectId, this.toKeep, now));
     return statements;
+  }
+
+  /** Whether no row is written by two of the statements, so that they may be one. */
+  get isFlat(): boolean {
+    return (
+      this.edges.size === 0 &&
+      [...this.tasks].every(([id, { before }]) => before !== null && !isEdited(before, this.board.latest(id)))
+    );
   }
 
   /** After the commit: the board is at the next revision, at the time that the commit told. */

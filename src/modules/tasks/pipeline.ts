@@ -2,6 +2,7 @@ import { isDatabaseUnavailable } from '../../db/faults.js';
 import {
   BEGIN,
   COMMIT,
+  combine,
   type Pool,
   type PoolClient,
   ROLLBACK,
@@ -143,7 +144,9 @@ class Lane {
     const { pool } = this.deps;
     const batch = await this.decide(pool, envelopes, false);
     if (batch.isEmpty) return (await proveHead(pool, this.board)) ? batch.answers : null;
-    return this.write(await pool.connect(), batch, [BEGIN, ...batch.statements(), COMMIT]);
+    const [first, ...others] = batch.statements();
+    const statements = batch.isFlat ? [combine(first, others)] : [BEGIN, first, ...others, COMMIT];
+    return this.write(await pool.connect(), batch, statements);
   }
 
   /** Holds the project while it reads and decides: slower, but nobody else can be faster. */
