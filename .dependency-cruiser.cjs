@@ -63,7 +63,7 @@ module.exports = {
         'Commands also come from the rescuer and from MCP; status codes belong to those who answer HTTP.',
       severity: 'error',
       from: { path: '^src/modules/[^/]+/(service|pipeline|rescuer|executor)(/|\\.ts$)' },
-      to: { path: '^src/http/|/(routes|schema|plugin)\\.ts$|node_modules/(fastify|@fastify)(/|-)' },
+      to: { path: '^src/http/|/(routes|schema|plugin)(/|\\.ts$)|node_modules/(fastify|@fastify)(/|-)' },
     },
     {
       name: 'routes-through-services',

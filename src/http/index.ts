@@ -18,17 +18,17 @@ import { validateWithZod } from './validation.js';
 export { callerOf } from './auth.js';
 export { createLog, type Log } from './logging.js';
 export { preferredType } from './negotiate.js';
-export { etagOf, parseIfMatch, versionIn } from './preconditions.js';
+export { etagOf, requiredVersionIn, versionIn } from './preconditions.js';
 export {
-  cursorIn,
-  INVALID_CURSOR,
+  goneSignal,
   listOf,
+  pageIn,
   sendAnswer,
   sendJson,
   sendMarkdown,
   sendVersioned,
 } from './respond.js';
-export { type ServerConfig, serverOptions } from './server-options.js';
+export { serverOptions } from './server-options.js';
 
 /** What HTTP needs from below. */
 export interface HttpDeps {

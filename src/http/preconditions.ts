@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Refusal } from '../kernel/refusal.js';
+import { ok, type Result, refuse } from '../kernel/refusal.js';
 
 const VERSION_TAG = /^"v(0|[1-9]\d{0,14})"$/;
 
@@ -29,14 +29,22 @@ export function notModified(request: FastifyRequest, version: number): boolean {
   return header.split(',').some((part) => part.trim().replace(/^W\//, '') === tag);
 }
 
-/** The version that If-Match insists on, null for any; a refusal when it is no ETag of ours. */
-export function versionIn(request: FastifyRequest): number | Refusal | null {
+/** The version that If-Match insists on, null for any; refused when it is no ETag of ours. */
+export function versionIn(request: FastifyRequest): Result<number | null> {
   const version = parseIfMatch(request.headers['if-match']);
-  if (version === '*') return null;
-  if (version !== 'invalid') return version;
-  return {
-    code: 'invalid_request',
-    detail: 'If-Match must be an ETag as it came, like "v3".',
-    errors: [{ pointer: '/headers/if-match', detail: 'Is not an ETag of ours.', code: 'invalid' }],
-  };
+  if (version === '*') return ok(null);
+  if (version !== 'invalid') return ok(version);
+  const detail = 'If-Match must be the ETag as it came with the object, like "v3".';
+  return refuse('invalid_request', detail, {
+    errors: [{ pointer: '/headers/if-match', detail, code: 'invalid_format' }],
+  });
+}
+
+/** The same, for a change that must say which version it was made for. */
+export function requiredVersionIn(request: FastifyRequest): Result<number | null> {
+  if (request.headers['if-match'] !== undefined) return versionIn(request);
+  return refuse(
+    'version_required',
+    'A change needs If-Match with the ETag of the version it was made for. Read the object first, then send its ETag.',
+  );
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer } from '../kernel/answer.js';
-import { decodeCursor, type Page } from '../kernel/page.js';
-import type { Refusal } from '../kernel/refusal.js';
+import { decodeCursor, type Page, type PageRequest } from '../kernel/page.js';
+import { ok, type Result, refuse } from '../kernel/refusal.js';
 import { etagOf, notModified } from './preconditions.js';
 
 /** Sends an answer that is already JSON text. */
@@ -68,16 +68,24 @@ function nextPage(url: string, cursor: string): string {
   return `${path}?${parameters.toString()}`;
 }
 
-/** What a list says to a cursor that it did not give. */
-export const INVALID_CURSOR: Refusal = {
-  code: 'invalid_request',
-  detail: 'This cursor is not one of ours. Start again without it, and pass next_cursor as it came.',
-  errors: [{ pointer: '/query/cursor', detail: 'Is not a cursor of this list.', code: 'invalid' }],
-};
+/** The page that a list is asked for. `key` is the form of the list's sort key, which its cursors carry. */
+export function pageIn(
+  query: { readonly limit: number; readonly cursor?: string | undefined },
+  key: RegExp,
+): Result<PageRequest> {
+  const { limit, cursor } = query;
+  if (cursor === undefined) return ok({ limit, after: null });
+  const after = decodeCursor(cursor);
+  if (after !== null && key.test(after)) return ok({ limit, after });
+  const detail = 'This cursor is not one of ours. Start again without it, and pass next_cursor as it came.';
+  return refuse('invalid_request', detail, {
+    errors: [{ pointer: '/query/cursor', detail, code: 'invalid_format' }],
+  });
+}
 
-/** The sort key in a cursor, null without one. */
-export function cursorIn(cursor: string | undefined, form: RegExp): string | null | 'invalid' {
-  if (cursor === undefined) return null;
-  const key = decodeCursor(cursor);
-  return key !== null && form.test(key) ? key : 'invalid';
+/** Aborts when the caller hangs up before it has its answer. */
+export function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => controller.abort());
+  return controller.signal;
 }

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { callerOf, listOf, sendJson } from '../../http/index.js';
-import { fromWire } from '../../kernel/ids.js';
-import { answerAdministered, byOf, pageOf } from '../projects/index.js';
+import { pageQuery } from '../../http/fields.js';
+import { callerOf, listOf, pageIn, sendJson } from '../../http/index.js';
+import { fromWire, UUID } from '../../kernel/ids.js';
+import { answerAdministered, byOf } from '../projects/index.js';
 import * as schema from './schema.js';
 import type { Agents } from './service.js';
 
@@ -55,12 +56,12 @@ export function agentsRoutes(app: FastifyInstance, agents: Agents): void {
         operationId: 'list_agents',
         tags: TAGS,
         summary: 'List the agents of your project',
-        querystring: schema.pageQuery,
+        querystring: pageQuery,
         response: { 200: schema.agentListOut },
       },
     },
     async (request, reply) => {
-      const page = pageOf(request.query);
+      const page = pageIn(request.query, UUID);
       if (!page.ok) return reply.refuse(page.refusal);
       const listed = await agents.list(callerOf(request).projectId, page.value);
       return sendJson(reply, 200, JSON.stringify(listOf(request, reply, listed, (agent) => agent)));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { pageOf } from '../../http/fields.js';
 import { ROLES } from '../../kernel/actor.js';
 import { ID_PREFIXES } from '../../kernel/ids.js';
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../kernel/page.js';
 
 const role = z.enum(ROLES);
 const id = z.string().meta({ examples: [`${ID_PREFIXES.agent}_01939b1e-7c4a-7f3e-8a2b-5d6c7e8f9a0b`] });
@@ -30,12 +30,6 @@ export const agentParams = z.strictObject({ id: z.string().max(100) });
 /** The path of one key. */
 export const keyParams = z.strictObject({ id: z.string().max(100), key_id: z.string().max(100) });
 
-/** The query of a list. */
-export const pageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
-  cursor: z.string().max(400).optional(),
-});
-
 const agentShape = {
   id,
   project_id: z.string(),
@@ -56,9 +50,7 @@ export const newAgentOut = z.object({ ...agentShape, api_key: apiKey }).meta({ i
 export const newKeyOut = z.object({ id: keyId, created_at: time, api_key: apiKey }).meta({ id: 'NewKey' });
 
 /** A page of agents. */
-export const agentListOut = z
-  .object({ data: z.array(agentOut), next_cursor: z.string().nullable(), has_more: z.boolean() })
-  .meta({ id: 'AgentList' });
+export const agentListOut = pageOf(agentOut).meta({ id: 'AgentList' });
 
 /** The caller itself. */
 export const meOut = z

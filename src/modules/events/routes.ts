@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { callerOf, listOf, sendJson } from '../../http/index.js';
+import { callerOf, goneSignal, listOf, sendJson } from '../../http/index.js';
 import type { Actor } from '../../kernel/actor.js';
+import { defined } from '../../kernel/defined.js';
 import type { EventType } from '../../kernel/event.js';
-import { fromWire } from '../../kernel/ids.js';
 import { decodeCursor } from '../../kernel/page.js';
 import type { Refusal } from '../../kernel/refusal.js';
 import { eventListOut, feedQuery, streamOut, streamQuery } from './schema.js';
@@ -93,13 +93,6 @@ export function eventsRoutes(app: FastifyInstance, events: Events, isWelcome: St
   );
 }
 
-/** Aborts when the caller hangs up. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once('close', () => controller.abort());
-  return controller.signal;
-}
-
 function positionIn(text: string | undefined): number | null {
   if (text === undefined || text === '') return 0;
   const position = POSITION.test(text) ? text : decodeCursor(text);
@@ -117,12 +110,7 @@ interface Wanted {
   readonly agent_id?: string | undefined;
 }
 
-function filterOf({ type, task_id, agent_id }: Wanted): EventFilter {
-  const taskId = task_id === undefined ? null : fromWire('task', task_id);
-  const agentId = agent_id === undefined ? null : fromWire('agent', agent_id);
-  return {
-    ...(type === undefined ? {} : { types: Array.isArray(type) ? type : [type] }),
-    ...(taskId === null ? {} : { taskId }),
-    ...(agentId === null ? {} : { agentId }),
-  };
+function filterOf({ type, task_id: taskId, agent_id: agentId }: Wanted): EventFilter {
+  const types = type === undefined || Array.isArray(type) ? type : [type];
+  return defined({ types, taskId, agentId });
 }

@@ -1,20 +1,11 @@
 import { z } from 'zod';
+import { idIn, pageOf, pageQuery } from '../../http/fields.js';
 import { EVENT_TYPES } from '../../kernel/event.js';
 import { ID_PREFIXES, type IdKind } from '../../kernel/ids.js';
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../kernel/page.js';
 
 const EXAMPLE = '01939b1e-7c4a-7f3e-8a2b-5d6c7e8f9a0b';
 
 const idOut = (kind: IdKind) => z.string().meta({ examples: [`${ID_PREFIXES[kind]}_${EXAMPLE}`] });
-const idIn = (kind: IdKind) =>
-  z
-    .string()
-    .regex(
-      new RegExp(`^${ID_PREFIXES[kind]}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`),
-      `Must be an id like ${ID_PREFIXES[kind]}_${EXAMPLE}.`,
-    )
-    .optional();
-
 const type = z.enum(EVENT_TYPES);
 
 const filter = {
@@ -22,8 +13,8 @@ const filter = {
     .union([type, z.array(type).min(1).max(EVENT_TYPES.length)])
     .optional()
     .describe('Only events of this type; may be given several times.'),
-  task_id: idIn('task'),
-  agent_id: idIn('agent'),
+  task_id: idIn('task').optional(),
+  agent_id: idIn('agent').optional(),
 };
 
 const after = z
@@ -38,8 +29,7 @@ const after = z
 export const feedQuery = z.strictObject({
   ...filter,
   after,
-  cursor: z.string().max(400).optional(),
-  limit: z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
+  ...pageQuery.shape,
   wait_seconds: z.coerce
     .number()
     .int()
@@ -75,9 +65,7 @@ export const eventOut = z
   .meta({ id: 'Event' });
 
 /** A page of the feed. */
-export const eventListOut = z
-  .object({ data: z.array(eventOut), next_cursor: z.string().nullable(), has_more: z.boolean() })
-  .meta({ id: 'EventList' });
+export const eventListOut = pageOf(eventOut).meta({ id: 'EventList' });
 
 /** The stream, described. What is sent is no value but a stream, which the schema only tells about. */
 export const streamOut: z.ZodType<unknown> = z.string().meta({

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { idIn } from '../../http/fields.js';
+import { idIn, pageOf } from '../../http/fields.js';
 import { callerOf, sendAnswer, sendJson } from '../../http/index.js';
 import type { Breakers } from './service.js';
 import { BREAKER_SCOPES, BREAKER_STATES } from './types.js';
@@ -27,9 +27,7 @@ const breakerOut = z
   })
   .meta({ id: 'Breaker' });
 
-const breakerListOut = z
-  .object({ data: z.array(breakerOut), next_cursor: z.string().nullable(), has_more: z.boolean() })
-  .meta({ id: 'BreakerList' });
+const breakerListOut = pageOf(breakerOut).meta({ id: 'BreakerList' });
 
 /** The breakers above tasks: the fleet's and each agent's. */
 export function guardRoutes(plain: FastifyInstance, breakers: Breakers): void {

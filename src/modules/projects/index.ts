@@ -3,10 +3,9 @@ export {
   type Administered,
   administer,
   type By,
-  type Change,
   factBy,
 } from './administer.js';
-export { answerAdministered, byOf, pageOf } from './requests.js';
+export { answerAdministered, byOf } from './requests.js';
 export { projectsRoutes } from './routes.js';
 export { type Found, type LimitBook, Projects } from './service.js';
 export {

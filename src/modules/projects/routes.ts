@@ -1,17 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
-import { callerOf, listOf, sendJson, sendVersioned } from '../../http/index.js';
+import { pageQuery } from '../../http/fields.js';
+import { callerOf, listOf, pageIn, requiredVersionIn, sendJson, sendVersioned } from '../../http/index.js';
+import { UUID } from '../../kernel/ids.js';
 import type { JsonObject } from '../../kernel/json.js';
-import { answerAdministered, byOf, pageOf, versionOf } from './requests.js';
-import {
-  createProjectBody,
-  newProjectOut,
-  pageQuery,
-  projectListOut,
-  projectOut,
-  updateProjectBody,
-} from './schema.js';
+import { answerAdministered, byOf } from './requests.js';
+import { createProjectBody, newProjectOut, projectListOut, projectOut, updateProjectBody } from './schema.js';
 import type { Projects } from './service.js';
 
 const TAGS = ['projects'];
@@ -57,7 +52,7 @@ export function projectsRoutes(
       },
     },
     async (request, reply) => {
-      const version = versionOf(request);
+      const version = requiredVersionIn(request);
       if (!version.ok) return reply.refuse(version.refusal);
       const { limits: changed = {}, policies = {} } = request.body;
       const result = await projects.update(byOf(request), { limits: changed, policies }, version.value);
@@ -97,7 +92,7 @@ export function projectsRoutes(
       },
     },
     async (request, reply) => {
-      const page = pageOf(request.query);
+      const page = pageIn(request.query, UUID);
       if (!page.ok) return reply.refuse(page.refusal);
       const result = await projects.list(callerOf(request), page.value);
       if (!result.ok) return reply.refuse(result.refusal);

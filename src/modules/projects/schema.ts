@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../kernel/page.js';
+import { pageOf } from '../../http/fields.js';
 import { RECOVERY_MODES } from './types.js';
 
 const name = z.string().trim().min(1).max(100);
@@ -73,12 +73,4 @@ export const newProjectOut = z
   .meta({ id: 'NewProject' });
 
 /** A page of projects. */
-export const projectListOut = z
-  .object({ data: z.array(projectOut), next_cursor: z.string().nullable(), has_more: z.boolean() })
-  .meta({ id: 'ProjectList' });
-
-/** The query of a list. */
-export const pageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
-  cursor: z.string().max(400).optional(),
-});
+export const projectListOut = pageOf(projectOut).meta({ id: 'ProjectList' });

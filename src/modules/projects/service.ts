@@ -56,10 +56,10 @@ export class Projects {
   }
 
   /** Changes limits and policies, if the project is still at the version that the caller has read. */
-  update(by: By, changes: ProjectChanges, version: number | '*'): Promise<Result<Administered>> {
+  update(by: By, changes: ProjectChanges, version: number | null): Promise<Result<Administered>> {
     return administer(this.deps, by, async (tx, now) => {
       const before = await this.ofActor(tx, by.actor);
-      if (version !== '*' && version !== before.version) return stale(before.version);
+      if (version !== null && version !== before.version) return stale(before.version);
       const limits = this.deps.limits.change(before.limits, changes.limits);
       const policies = changedPolicies(before.policies, changes.policies);
       if (same(limits, before.limits) && same({ ...policies }, { ...before.policies })) {

@@ -3,30 +3,21 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { pageQuery } from '../../http/fields.js';
 import {
   callerOf,
-  cursorIn,
-  INVALID_CURSOR,
   listOf,
+  pageIn,
+  requiredVersionIn,
   sendAnswer,
   sendJson,
   sendVersioned,
   versionIn,
 } from '../../http/index.js';
 import { defined } from '../../kernel/defined.js';
-import type { NewId } from '../../kernel/ids.js';
-import type { Refusal } from '../../kernel/refusal.js';
+import { type NewId, UUID } from '../../kernel/ids.js';
 import { limitsIn } from '../guard/index.js';
 import { newRunIn, runClosing, runEdit, runListOut, runOut, runParams, runRecovery } from './schema.js';
 import type { Runs } from './service.js';
 import { RUN_TRANSITIONS } from './transitions.js';
 import type { RunCommand, RunCommandType } from './types.js';
-
-const UUID = /^[0-9a-f-]{36}$/;
-
-const VERSION_REQUIRED: Refusal = {
-  code: 'version_required',
-  detail:
-    'A change needs If-Match with the ETag of the version it was made for. Read the run, then send its ETag.',
-};
 
 /** The routes of the runs room. */
 export function runsRoutes(app: FastifyInstance, runs: Runs, newId: NewId): void {
@@ -60,7 +51,8 @@ function writeRoutes(plain: FastifyInstance, runs: Runs, newId: NewId): void {
       response: { 200: runOut },
     },
     async handler(request, reply) {
-      if (request.headers['if-match'] === undefined) return reply.refuse(VERSION_REQUIRED);
+      const version = requiredVersionIn(request);
+      if (!version.ok) return reply.refuse(version.refusal);
       const { name, limits, deadline_at } = request.body;
       const edit = defined({
         name,
@@ -124,9 +116,9 @@ function readRoutes(plain: FastifyInstance, runs: Runs): void {
       response: { 200: runListOut },
     },
     async handler(request, reply) {
-      const after = cursorIn(request.query.cursor, UUID);
-      if (after === 'invalid') return reply.refuse(INVALID_CURSOR);
-      const page = await runs.list(callerOf(request).projectId, { limit: request.query.limit, after });
+      const asked = pageIn(request.query, UUID);
+      if (!asked.ok) return reply.refuse(asked.refusal);
+      const page = await runs.list(callerOf(request).projectId, asked.value);
       return sendJson(reply, 200, JSON.stringify(listOf(request, reply, page, (run) => run)));
     },
   });
@@ -156,8 +148,11 @@ async function send(
   command: RunCommand,
 ): Promise<FastifyReply> {
   const version = versionIn(request);
-  if (typeof version === 'object' && version !== null) return reply.refuse(version);
-  const conditioned = version === null || command.type === 'create_run' ? command : { ...command, version };
+  if (!version.ok) return reply.refuse(version.refusal);
+  const conditioned =
+    version.value === null || command.type === 'create_run'
+      ? command
+      : { ...command, version: version.value };
   const { idempotency, trace } = request;
   return sendAnswer(
     reply,

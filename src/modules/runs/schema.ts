@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idIn, timeIn } from '../../http/fields.js';
+import { idIn, pageOf, timeIn } from '../../http/fields.js';
 import { runLimits } from '../guard/index.js';
 import { ASSESSMENTS } from '../guard/types.js';
 import { ITERATION_MODES, RUN_STATES, RUN_STRATEGIES } from './types.js';
@@ -75,6 +75,4 @@ export const runOut = z
   })
   .meta({ id: 'Run' });
 
-export const runListOut = z
-  .object({ data: z.array(runOut), next_cursor: z.string().nullable(), has_more: z.boolean() })
-  .meta({ id: 'RunList' });
+export const runListOut = pageOf(runOut).meta({ id: 'RunList' });

@@ -218,8 +218,3 @@ export const guardReading = z
     run_trip: trip.nullable(),
   })
   .meta({ id: 'GuardReading' });
-
-/** A page of something. */
-export function pageOf<T extends z.ZodType>(item: T) {
-  return z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() });
-}

@@ -232,7 +232,7 @@ interface OnTask {
   readonly expectedState?: TaskState;
 }
 
-/** A new task. `ref` is its name within one plan; `dependsOn` takes ids, and refs of the same plan by way of `dependsOnRefs`. */
+/** A new task. A plan's refs are ids by now. */
 export interface NewTask {
   readonly id: string;
   readonly runId: string | null;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pageOf } from '../../http/fields.js';
 import { LAYER_STATES, LAYERS, STRATEGIES } from '../guard/types.js';
 import { runOut } from '../runs/index.js';
 import { taskAnswer, trip } from '../tasks/index.js';
@@ -82,9 +83,7 @@ const report = z
 
 export const tripWithReport = trip.extend({ report }).meta({ id: 'TripWithReport' });
 
-export const tripList = z
-  .object({ data: z.array(trip), next_cursor: z.string().nullable(), has_more: z.boolean() })
-  .meta({ id: 'TripList' });
+export const tripList = pageOf(trip).meta({ id: 'TripList' });
 
 export const recovered = z
   .object({ trip, task: taskAnswer.optional(), run: runOut.optional() })

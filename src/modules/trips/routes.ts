@@ -1,18 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
-import {
-  callerOf,
-  cursorIn,
-  INVALID_CURSOR,
-  listOf,
-  preferredType,
-  sendJson,
-  sendMarkdown,
-} from '../../http/index.js';
+import { callerOf, listOf, pageIn, preferredType, sendJson, sendMarkdown } from '../../http/index.js';
 import { toNextCalls } from '../../http/operations.js';
 import { defined } from '../../kernel/defined.js';
-import type { NewId } from '../../kernel/ids.js';
+import { type NewId, UUID } from '../../kernel/ids.js';
 import { ok, type Result } from '../../kernel/refusal.js';
 import { limitsIn } from '../guard/index.js';
 import { tripToWire } from '../guard/wire.js';
@@ -26,8 +18,6 @@ import { STATS_TRIPS, type Trips } from './service.js';
 import { simulateRoutes } from './simulate-routes.js';
 import type { Simulator } from './simulator.js';
 import { SAMPLE_MIN } from './types.js';
-
-const UUID = /^[0-9a-f-]{36}$/;
 
 /** The routes of the trips room. */
 export function tripsRoutes(app: FastifyInstance, trips: Trips, simulator: Simulator, newId: NewId): void {
@@ -47,11 +37,11 @@ function readRoutes(plain: FastifyInstance, trips: Trips): void {
       response: { 200: out.tripList },
     },
     async handler(request, reply) {
-      const { limit, cursor, state, kind, scope, task_id, run_id, severity } = request.query;
-      const after = cursorIn(cursor, UUID);
-      if (after === 'invalid') return reply.refuse(INVALID_CURSOR);
+      const { state, kind, scope, task_id, run_id, severity } = request.query;
+      const asked = pageIn(request.query, UUID);
+      if (!asked.ok) return reply.refuse(asked.refusal);
       const filter = defined({ state, kind, scope, taskId: task_id, runId: run_id, severity });
-      const page = await trips.list(callerOf(request).projectId, filter, { limit, after });
+      const page = await trips.list(callerOf(request).projectId, filter, asked.value);
       return sendJson(reply, 200, JSON.stringify(listOf(request, reply, page, tripToWire)));
     },
   });

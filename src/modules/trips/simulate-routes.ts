@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { callerOf, sendJson } from '../../http/index.js';
+import { callerOf, goneSignal, sendJson } from '../../http/index.js';
 import { limitsIn } from '../guard/index.js';
 import * as out from './response.js';
 import * as body from './schema.js';
@@ -27,11 +27,4 @@ export function simulateRoutes(app: FastifyInstance, simulator: Simulator): void
       return result.ok ? sendJson(reply, 200, JSON.stringify(result.value)) : reply.refuse(result.refusal);
     },
   });
-}
-
-/** Aborts when the caller hangs up. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once('close', () => controller.abort());
-  return controller.signal;
 }

@@ -232,16 +232,16 @@ describe('a look at what could be claimed', () => {
     const done = await make();
     await fresh.one.send(works, on(done).claim);
     await fresh.one.send(works, on(done).submit);
-    expect(await fresh.one.tasks.claimable(works, 'work')).toMatchObject({
+    expect(await fresh.one.tasks.reads.claimable(works, 'work')).toMatchObject({
       claimable: 1,
       in_progress: 0,
       in_review: 1,
       why_not: { blocked: 1, dependencies: 1, not_before: 1, run_tripped: 0, excluded: 0 },
       counted_all: true,
     });
-    expect(await fresh.one.tasks.claimable(judges, 'review')).toMatchObject({ claimable: 1 });
+    expect(await fresh.one.tasks.reads.claimable(judges, 'review')).toMatchObject({ claimable: 1 });
     await fresh.one.send(judges, { ...on(done).claim, purpose: 'review' });
-    expect(await fresh.one.tasks.claimable(judges, 'review')).toMatchObject({
+    expect(await fresh.one.tasks.reads.claimable(judges, 'review')).toMatchObject({
       claimable: 0,
       why_not: { under_review: 1, self_review: 0, no_reviewer_left: 0 },
     });
