@@ -3,6 +3,6 @@ export { guardPlugin } from './plugin.js';
 export { projectLimitChanges, projectLimits } from './project-limits.js';
 export { guardRoutes } from './routes.js';
 export { limitsIn, runLimits, taskLimits } from './schema.js';
-export { Breakers, type BreakersDeps } from './service.js';
+export { Breakers } from './service.js';
 export { loadBreakers, writeBreakers, writeTrips } from './store.js';
 export { BREAKER_COMMAND_TYPES } from './types.js';

@@ -24,7 +24,6 @@ export const TASK_LAYERS = [
   'review',
   'attempt',
 ] as const satisfies readonly Layer[];
-export type TaskLayer = (typeof TASK_LAYERS)[number];
 
 export const RUN_LAYERS = [
   'deadline',
@@ -32,7 +31,6 @@ export const RUN_LAYERS = [
   'run_tokens',
   'run_cost',
 ] as const satisfies readonly Layer[];
-export type RunLayer = (typeof RUN_LAYERS)[number];
 
 /** Limits of a task. Null lifts an optional one. Costs in millionths of a US dollar, durations in seconds. */
 export interface TaskLimits {

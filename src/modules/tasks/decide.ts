@@ -19,7 +19,7 @@ import { block, cancel } from './decide/stop.js';
 import { unblock } from './decide/unblock.js';
 import { reportUsage } from './decide/usage.js';
 import { type Directive, fail, heartbeat, release, submit } from './decide/work.js';
-import type { AnyCommand, Command, CommandType, Task } from './types.js';
+import type { AnyCommand, Command, CommandType } from './types.js';
 
 /** What a command leads to, beside the change of the rows. */
 export type Outcome =
@@ -200,5 +200,5 @@ function logRefusal(draft: Draft, command: Command, { code }: Refusal): void {
   });
 }
 
-export type { Claim, Context, Directive, Task };
+export type { Claim, Context, Directive };
 export { Draft };

@@ -6,7 +6,6 @@ export function createTasks(deps: TasksDeps): Tasks {
 }
 
 export { createPlan } from './commands.js';
-export type { Committed } from './envelope.js';
 export { taskAnswer, trip } from './response.js';
 export { tasksRoutes } from './routes.js';
 export { newPlan } from './schema.js';
