@@ -120,6 +120,29 @@ describe('the breaker of the fleet', () => {
     await play.claim(id, two.http);
   });
 
+  it('a probe whose lease ran out gives its place back, whoever finds that out and is refused', async () => {
+    const [id = '', another = ''] = await failAlike(5, one, two);
+    app.clock.advance(301);
+    await play.claim(id, one.http, { lease_seconds: 10 });
+    app.clock.advance(11);
+    await send(two.http, id, 'claim').expect(503);
+    expect(await fleet()).toMatchObject({ state: 'half_open', probe_task_id: null });
+    await play.submit(await play.claim(another, two.http), two.http).expect(200);
+    expect(await fleet()).toMatchObject({ state: 'closed' });
+  });
+
+  it('a probe whose lease ran out gives its place back also where that blocks the task', async () => {
+    const { id } = await play.create({ limits: { max_errors: 2 } });
+    await play.fail(await play.claim(id, one.http), one.http, FEED_DOWN).expect(200);
+    await failAlike(4, two, one);
+    app.clock.advance(301);
+    await play.claim(id, one.http, { lease_seconds: 10 });
+    app.clock.advance(11);
+    expect((await send(two.http, id, 'claim').expect(409)).body.code).toBe('task_blocked');
+    expect(await fleet()).toMatchObject({ state: 'half_open', probe_task_id: null });
+    await next(two).expect(200);
+  });
+
   it('is isolated and closed by an operator alone', async () => {
     const { id } = await fleet();
     await play.planner.post(`/v1/breakers/${id}/isolate`).send({ reason: 'x' }).expect(403);
@@ -165,6 +188,18 @@ describe("an agent's breaker", () => {
     await next(one).expect(409);
     const { task, lease_token: token, attempt } = probe.body.claims[0];
     await play.submit({ id: task.id, token, attempt }, one.http).expect(200);
+    await play.create();
+    await next(one).expect(200);
+  });
+
+  it('a probe that another took over gives its place back', async () => {
+    const first = await play.create();
+    await play.fail(await play.claim(first.id, one.http), one.http, { class: 'fatal', message: 'no model' });
+    app.clock.advance(301);
+    const { id } = await play.create();
+    await play.claim(id, one.http, { lease_seconds: 10 });
+    app.clock.advance(11);
+    await play.claim(id, two.http);
     await play.create();
     await next(one).expect(200);
   });

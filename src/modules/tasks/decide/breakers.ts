@@ -156,18 +156,18 @@ function open(
   });
 }
 
-/**
- * After each command: a probe whose attempt has ended closes its breaker by a submission, opens it again for twice as long by a
- * failure, and in every other end only gives its place back.
- */
+/** After each command: the probes of every task it changed. */
 export function settleBreakers(draft: Draft): void {
-  for (const task of [...draft.tasks.values()]) {
-    const { last } = task.memory;
-    if (last === null) continue;
-    for (const breaker of [draft.fleetBreaker(), draft.agentBreaker(last.agentId)]) {
-      if (breaker.probe?.taskId === task.id) settleProbe(draft, breaker, task);
-    }
-  }
+  for (const task of [...draft.tasks.values()]) settleProbes(draft, task);
+}
+
+/**
+ * A probe whose attempt has ended closes its breaker by a submission, opens it again for twice as long by a failure, and in
+ * every other end only gives its place back. An agent's own probe may be an earlier attempt than the last.
+ */
+export function settleProbes(draft: Draft, task: Task): void {
+  const above = [draft.fleetBreaker(), ...task.memory.workers.map((id) => draft.agentBreaker(id))];
+  for (const breaker of above) if (breaker.probe?.taskId === task.id) settleProbe(draft, breaker, task);
 }
 
 function settleProbe(draft: Draft, breaker: Breaker, task: Task): void {

@@ -1,5 +1,6 @@
 import { fingerprintOf } from '../../guard/fingerprint.js';
 import type { AttemptError, CommandOf, Task } from '../types.js';
+import { settleProbes } from './breakers.js';
 import type { Draft } from './draft.js';
 import { countedError, returned, withLast } from './machine.js';
 import { autoRecover } from './recovery.js';
@@ -44,6 +45,8 @@ export function expireLease(draft: Draft, task: Task): Task {
     draft.emit('task.lease_expired', task.id, { from: 'in_progress', to: next.state, data });
   }
   settle(draft, task.id);
+  // Here and not only after the command: whoever finds the lease past its end may be refused, or be the next probe.
+  settleProbes(draft, draft.taskOf(task.id));
   return draft.taskOf(task.id);
 }
 

@@ -9,6 +9,30 @@ export const NO_USAGE: Usage = {
   contextTokens: null,
 };
 
+/** The most that a counter holds: a number of either side, and for iterations the database's column. */
+const COUNT_MAX = Number.MAX_SAFE_INTEGER;
+const ITERATIONS_MAX = 2_147_483_647;
+
+/** What was reported is added without end; a counter that is full stays full, so that its row can always be read and written. */
+export function added(count: number, more: number): number {
+  return Math.min(count + more, COUNT_MAX);
+}
+
+/** Likewise for iterations. */
+export function addedIterations(count: number, more: number): number {
+  return Math.min(count + more, ITERATIONS_MAX);
+}
+
+/** Token counts of two kinds of report, kind by kind. */
+export function addedTokens(a: Usage['tokens'], b: Usage['tokens']): Usage['tokens'] {
+  return {
+    input: added(a.input, b.input),
+    output: added(a.output, b.output),
+    cacheRead: added(a.cacheRead, b.cacheRead),
+    cacheWrite: added(a.cacheWrite, b.cacheWrite),
+  };
+}
+
 /** Nothing counted yet. */
 export const NO_COUNTERS: Counters = {
   reworkCount: 0,
@@ -125,14 +149,9 @@ export function countedError(task: Task): Task {
 /** The sum of two usage reports. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
-    tokens: {
-      input: a.tokens.input + b.tokens.input,
-      output: a.tokens.output + b.tokens.output,
-      cacheRead: a.tokens.cacheRead + b.tokens.cacheRead,
-      cacheWrite: a.tokens.cacheWrite + b.tokens.cacheWrite,
-    },
-    costMicros: a.costMicros + b.costMicros,
-    iterations: a.iterations + b.iterations,
+    tokens: addedTokens(a.tokens, b.tokens),
+    costMicros: added(a.costMicros, b.costMicros),
+    iterations: addedIterations(a.iterations, b.iterations),
     contextTokens: b.contextTokens ?? a.contextTokens,
   };
 }

@@ -14,7 +14,7 @@ import { failedSo, onlyProbes, type Passage, passage, startProbes } from './brea
 import type { QueueFilter } from './context.js';
 import type { Draft } from './draft.js';
 import { expireLease } from './expiry.js';
-import { isTerminal, leaseFor, NO_USAGE } from './machine.js';
+import { addedIterations, isTerminal, leaseFor, NO_USAGE } from './machine.js';
 import * as refusal from './refusals.js';
 import { missingRun, readRunGuard } from './runs.js';
 import { readGuard, settle, settleRun, trip } from './settle.js';
@@ -238,7 +238,7 @@ function start(
     usage: NO_USAGE,
   });
   const run = draft.runOf(task);
-  draft.countOnRun({ ...run, iterations: run.iterations + 1 });
+  draft.countOnRun({ ...run, iterations: addedIterations(run.iterations, 1) });
   draft.emit('task.claimed', task.id, {
     from: task.state,
     to: 'in_progress',

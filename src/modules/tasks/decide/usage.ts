@@ -3,33 +3,27 @@ import { ok, type Result } from '../../../kernel/refusal.js';
 import { toUsd } from '../../guard/wire.js';
 import type { Attempt, CommandOf, Task, Usage } from '../types.js';
 import type { Draft } from './draft.js';
-import { addUsage, withLast } from './machine.js';
+import { added, addedIterations, addedTokens, addUsage, withLast } from './machine.js';
 import { leaseLost } from './refusals.js';
 import { settle } from './settle.js';
 
 /** Adds a usage report to the task and its run: an increment, over the limit too. The caller settles. */
 export function addToTask(draft: Draft, task: Task, usage: Usage): Task {
-  const { tokens } = task.counters;
   const fresh = usage.tokens.input + usage.tokens.output + usage.tokens.cacheWrite;
   const run = draft.runOf(task);
   draft.countOnRun({
     ...run,
-    iterations: run.iterations + usage.iterations,
-    tokensUsed: run.tokensUsed + fresh,
-    costMicros: run.costMicros + usage.costMicros,
+    iterations: addedIterations(run.iterations, usage.iterations),
+    tokensUsed: added(run.tokensUsed, fresh),
+    costMicros: added(run.costMicros, usage.costMicros),
   });
   return draft.put({
     ...task,
     counters: {
       ...task.counters,
-      tokensUsed: task.counters.tokensUsed + fresh,
-      costMicros: task.counters.costMicros + usage.costMicros,
-      tokens: {
-        input: tokens.input + usage.tokens.input,
-        output: tokens.output + usage.tokens.output,
-        cacheRead: tokens.cacheRead + usage.tokens.cacheRead,
-        cacheWrite: tokens.cacheWrite + usage.tokens.cacheWrite,
-      },
+      tokensUsed: added(task.counters.tokensUsed, fresh),
+      costMicros: added(task.counters.costMicros, usage.costMicros),
+      tokens: addedTokens(task.counters.tokens, usage.tokens),
     },
   });
 }
