@@ -1,33 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { idIn, pageOf } from '../../http/fields.js';
+import { idIn } from '../../http/fields.js';
 import { callerOf, sendAnswer, sendJson } from '../../http/index.js';
+import { breakerListOut, breakerOut } from './response.js';
 import type { Breakers } from './service.js';
-import { BREAKER_SCOPES, BREAKER_STATES } from './types.js';
 
 const params = z.strictObject({ id: idIn('breaker') });
 const body = z
   .strictObject({ reason: z.string().trim().min(1).max(10_000) })
   .meta({ examples: [{ reason: 'The key of this agent was revoked by its provider.' }] });
-
-const breakerOut = z
-  .object({
-    id: z.string(),
-    scope: z.enum(BREAKER_SCOPES),
-    agent_id: z.string().nullable(),
-    state: z.enum(BREAKER_STATES),
-    fingerprint: z.string().nullable(),
-    reason: z.string().nullable(),
-    opened_at: z.iso.datetime().nullable(),
-    half_open_at: z.iso.datetime().nullable(),
-    openings: z.int(),
-    probe_task_id: z.string().nullable(),
-    trip_id: z.string().nullable(),
-  })
-  .meta({ id: 'Breaker' });
-
-const breakerListOut = pageOf(breakerOut).meta({ id: 'BreakerList' });
 
 /** The breakers above tasks: the fleet's and each agent's. */
 export function guardRoutes(plain: FastifyInstance, breakers: Breakers): void {

@@ -112,7 +112,8 @@ export const TRIP_SCOPES = ['task', 'run', 'fleet', 'skill'] as const;
 export type TripScope = (typeof TRIP_SCOPES)[number];
 
 /** What a trip can be of: a limit of a task or run, or a breaker above them. */
-export type TripKind = Layer | 'fleet' | 'agent';
+export const TRIP_KINDS = [...LAYERS, 'fleet', 'agent'] as const;
+export type TripKind = (typeof TRIP_KINDS)[number];
 
 /** The incident that an open breaker is. */
 export interface Trip {

@@ -1,7 +1,7 @@
 import { toWire } from '../../kernel/ids.js';
 import type { Json, JsonObject } from '../../kernel/json.js';
 import type { Verdict as GuardVerdict, TaskLimits } from '../guard/types.js';
-import { verdictToWire } from '../guard/wire.js';
+import { inUnits, verdictToWire } from '../guard/wire.js';
 import type { Attempt, Task, Verdict } from './types.js';
 import { attemptToWire, taskToWire } from './wire.js';
 
@@ -17,8 +17,8 @@ export interface Brief {
 function budgets(guard: GuardVerdict): JsonObject[] {
   return guard.layers.map((layer) => ({
     kind: layer.kind,
-    left: Math.max(0, layer.limit - layer.value),
-    limit: layer.limit,
+    left: inUnits(layer.kind, Math.max(0, layer.limit - layer.value)),
+    limit: inUnits(layer.kind, layer.limit),
   }));
 }
 
@@ -55,7 +55,10 @@ export function briefToMarkdown({ task, attempts, guard }: Brief): string {
   lines.push(
     '## What is left',
     '',
-    ...guard.layers.map((layer) => `- ${layer.kind}: ${layer.value} of ${layer.limit} used`),
+    ...guard.layers.map(
+      (layer) =>
+        `- ${layer.kind}: ${inUnits(layer.kind, layer.value)} of ${inUnits(layer.kind, layer.limit)} used`,
+    ),
     '',
   );
   return lines.join('\n');

@@ -6,7 +6,7 @@ export function createTasks(deps: TasksDeps): Tasks {
 }
 
 export { createPlan } from './commands.js';
-export { taskAnswer, trip } from './response.js';
+export { taskAnswer } from './response.js';
 export { tasksRoutes } from './routes.js';
 export { newPlan } from './schema.js';
 export type { Tasks, TasksDeps } from './service.js';

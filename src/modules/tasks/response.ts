@@ -1,53 +1,20 @@
 import { z } from 'zod';
-import { LAYERS, TASK_LAYERS } from '../guard/types.js';
-import { ERROR_CLASSES, OUTCOMES, REWORK_CLASSES, TASK_STATES } from './types.js';
+import { guardVerdict, layerReading, trip } from '../guard/index.js';
+import { LIMIT_ORIGINS } from '../guard/limits.js';
+import { LAYERS, TASK_LAYERS, VERDICTS } from '../guard/types.js';
+import {
+  BLOCK_KINDS,
+  CLAIM_PURPOSES,
+  ERROR_CLASSES,
+  OUTCOMES,
+  REWORK_CLASSES,
+  TASK_STATES,
+} from './types.js';
 
 /** The answers of this room as the API description states them. Answers are made by `wire.ts`; a test holds the two together. */
 const at = z.iso.datetime();
 const maybeAt = at.nullable();
 const int = z.int().min(0);
-
-const layerReading = z
-  .object({
-    kind: z.enum(LAYERS),
-    value: z.number(),
-    limit: z.number(),
-    state: z.enum(['closed', 'open']),
-    warned: z.boolean(),
-  })
-  .meta({ id: 'LayerReading' });
-
-export const guardVerdict = z
-  .object({ verdict: z.enum(['allow', 'warn', 'deny']), layers: z.array(layerReading) })
-  .meta({ id: 'GuardVerdict' });
-
-export const trip = z
-  .object({
-    id: z.string(),
-    scope: z.enum(['task', 'run', 'fleet', 'skill']),
-    kind: z.enum([...LAYERS, 'fleet', 'agent']),
-    task_id: z.string().nullable(),
-    run_id: z.string().nullable(),
-    value: z.number(),
-    limit: z.number(),
-    over_percent: z.number(),
-    severity: z.enum(['LOW', 'MEDIUM', 'HIGH']),
-    action_required: z.enum(['AUTOMATIC_RECOVERY', 'BLOCKER_ESCALATION']),
-    state: z.enum(['open', 'half_open', 'closed']),
-    layers: z.array(layerReading),
-    opened_at: at,
-    closed_at: maybeAt,
-    resolution: z
-      .object({
-        strategy: z.enum(['reset', 'adjust', 'split', 'terminate', 'escalate']),
-        assessment: z.string().nullable(),
-        reason: z.string(),
-        changes: z.record(z.string(), z.unknown()),
-        by: z.object({ agent_id: z.string().nullable(), role: z.string() }),
-      })
-      .nullable(),
-  })
-  .meta({ id: 'Trip' });
 
 const effectiveLimits = z
   .object({
@@ -79,7 +46,7 @@ const taskShape = {
   state: z.enum(TASK_STATES),
   block_reason: z
     .object({
-      kind: z.enum(['needs_input', 'capability', 'dependency', 'other', ...TASK_LAYERS]),
+      kind: z.enum([...BLOCK_KINDS, ...TASK_LAYERS]),
       reason: z.string(),
     })
     .nullable(),
@@ -166,7 +133,7 @@ export const claim = z
   .object({
     task,
     attempt: int,
-    purpose: z.enum(['work', 'review']),
+    purpose: z.enum(CLAIM_PURPOSES),
     lease_token: z.int().min(1),
     lease_expires_at: at,
     feedback: verdict.nullable(),
@@ -194,7 +161,7 @@ export const directive = z
 
 export const claimable = z
   .object({
-    for: z.enum(['work', 'review']),
+    for: z.enum(CLAIM_PURPOSES),
     claimable: int,
     in_progress: int,
     in_review: int,
@@ -208,12 +175,9 @@ export const guardReading = z
   .object({
     task_id: z.string(),
     state: z.enum(TASK_STATES),
-    verdict: z.enum(['allow', 'warn', 'deny']),
+    verdict: z.enum(VERDICTS),
     layers: z.array(layerReading),
-    limits: z.record(
-      z.string(),
-      z.object({ value: z.number().nullable(), from: z.enum(['task', 'run', 'project', 'server']) }),
-    ),
+    limits: z.record(z.string(), z.object({ value: z.number().nullable(), from: z.enum(LIMIT_ORIGINS) })),
     trip: trip.nullable(),
     run_trip: trip.nullable(),
   })

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { pageOf } from '../../http/fields.js';
+import { trip } from '../guard/index.js';
 import { LAYER_STATES, LAYERS, STRATEGIES } from '../guard/types.js';
 import { runOut } from '../runs/index.js';
-import { taskAnswer, trip } from '../tasks/index.js';
+import { taskAnswer } from '../tasks/index.js';
 import { DIAGNOSES } from './types.js';
 
 /** The answers of this room as the API description states them; a test holds them against what is sent. */

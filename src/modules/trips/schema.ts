@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import { idIn, pageQuery, timeIn } from '../../http/fields.js';
 import { runLimits } from '../guard/index.js';
-import { ASSESSMENTS, LAYERS, SEVERITIES, STRATEGIES, TRIP_SCOPES, TRIP_STATES } from '../guard/types.js';
+import { ASSESSMENTS, SEVERITIES, STRATEGIES, TRIP_KINDS, TRIP_SCOPES, TRIP_STATES } from '../guard/types.js';
 import { newPlan } from '../tasks/index.js';
-
-/** The kinds of trips: every limit, and the breakers above tasks. */
-const KINDS = [...LAYERS, 'fleet', 'agent'] as const;
 
 /** A task that needs more parts than this wants a plan. */
 const PARTS_MAX = 50;
@@ -15,7 +12,7 @@ export const tripParams = z.strictObject({ id: idIn('trip') });
 export const tripQuery = z.strictObject({
   ...pageQuery.shape,
   state: z.enum(TRIP_STATES).optional(),
-  kind: z.enum(KINDS).optional(),
+  kind: z.enum(TRIP_KINDS).optional(),
   scope: z.enum(TRIP_SCOPES).optional(),
   task_id: idIn('task').optional(),
   run_id: idIn('run').optional(),
