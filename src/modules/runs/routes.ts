@@ -14,7 +14,16 @@ import {
 import { defined } from '../../kernel/defined.js';
 import { type NewId, UUID } from '../../kernel/ids.js';
 import { limitsIn } from '../guard/index.js';
-import { newRunIn, runClosing, runEdit, runListOut, runOut, runParams, runRecovery } from './schema.js';
+import {
+  newRunIn,
+  runClosing,
+  runEdit,
+  runListOut,
+  runOut,
+  runParams,
+  runRecovery,
+  runStartIn,
+} from './schema.js';
 import type { Runs } from './service.js';
 import { RUN_TRANSITIONS } from './transitions.js';
 import type { RunCommand, RunCommandType } from './types.js';
@@ -31,14 +40,7 @@ function writeRoutes(plain: FastifyInstance, runs: Runs, newId: NewId): void {
     config: declared('create_run'),
     schema: { ...about('create_run', 'Begin a run'), body: newRunIn, response: { 201: runOut } },
     async handler(request, reply) {
-      const { name, limits, iteration_mode, deadline_at } = request.body;
-      const run = {
-        id: newId(),
-        name,
-        limits: limitsIn(limits),
-        iterationMode: iteration_mode,
-        deadlineAt: deadline_at,
-      };
+      const run = runStartIn(request.body, newId());
       return send(request, reply, runs, { type: 'create_run', run });
     },
   });

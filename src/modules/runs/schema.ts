@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { idIn, pageOf, timeIn } from '../../http/fields.js';
-import { runLimits } from '../guard/index.js';
+import { limitsIn, runLimits } from '../guard/index.js';
 import { ASSESSMENTS } from '../guard/types.js';
-import { ITERATION_MODES, RUN_STATES, RUN_STRATEGIES } from './types.js';
+import { ITERATION_MODES, RUN_STATES, RUN_STRATEGIES, type RunStart } from './types.js';
 
 const name = z.string().trim().min(1).max(200);
 const reason = z.string().trim().min(1).max(10_000);
@@ -47,6 +47,17 @@ export const runClosing = z
   .meta({ examples: [{ reason: 'Release 12 is out' }] });
 
 export const runParams = z.strictObject({ id: idIn('run') });
+
+/** What a new run begins with, in the core's words. */
+export function runStartIn(given: z.output<typeof newRunIn>, id: string): RunStart {
+  return {
+    id,
+    name: given.name,
+    limits: limitsIn(given.limits),
+    iterationMode: given.iteration_mode,
+    deadlineAt: given.deadline_at,
+  };
+}
 
 const at = z.iso.datetime();
 const int = z.int().min(0);

@@ -33,10 +33,12 @@ export interface RunsDeps {
 export class Runs {
   constructor(private readonly deps: RunsDeps) {}
 
+  /** Sends a command; the answer is complete, and what it changed durable. */
   send(request: RunRequest): Promise<Answer> {
     return this.deps.send(request);
   }
 
+  /** One run, and the version for its ETag. */
   async get(
     projectId: string,
     runId: string,
@@ -57,6 +59,7 @@ export class Runs {
     return ok({ body: this.onWire(run, limits), version: run.version });
   }
 
+  /** A page of runs, newest first. */
   async list(projectId: string, page: { limit: number; after: string | null }): Promise<Page<JsonObject>> {
     const [rows, limits] = await Promise.all([
       listRuns(this.deps.pool, projectId, page),

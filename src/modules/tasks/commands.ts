@@ -6,6 +6,7 @@ import type { Json } from '../../kernel/json.js';
 import { ok, type Result, refuse } from '../../kernel/refusal.js';
 import { limitsIn } from '../guard/index.js';
 import { toMicros } from '../guard/wire.js';
+import { runStartIn } from '../runs/index.js';
 import type * as schema from './schema.js';
 import { isJson } from './schema.js';
 import type { ClaimPurpose, CommandOf, NewTask, Usage } from './types.js';
@@ -85,16 +86,7 @@ export function createPlan(given: In<typeof schema.newPlan>, newId: NewId): Resu
     }
     tasks.push(newTaskOf(planned, ids.get(planned.ref) ?? newId(), given.run_id, dependsOn));
   }
-  const run =
-    given.run === null
-      ? null
-      : {
-          id: newId(),
-          name: given.run.name,
-          limits: limitsIn(given.run.limits),
-          iterationMode: given.run.iteration_mode,
-          deadlineAt: given.run.deadline_at,
-        };
+  const run = given.run === null ? null : runStartIn(given.run, newId());
   return ok({ type: 'create', tasks, run, plan: true });
 }
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { idIn, pageQuery, timeIn } from '../../http/fields.js';
 import type { Json } from '../../kernel/json.js';
-import { runLimits, taskLimits } from '../guard/index.js';
+import { taskLimits } from '../guard/index.js';
 import { ASSESSMENTS } from '../guard/types.js';
-import { ITERATION_MODES } from '../runs/types.js';
+import { newRunIn } from '../runs/index.js';
 import {
   BLOCK_KINDS,
   CLAIM_PURPOSES,
@@ -61,16 +61,9 @@ const plannedTask = z.strictObject({
     .meta({ description: 'Refs of this plan, or ids of tasks that are there.' }),
 });
 
-export const newRun = z.strictObject({
-  name: text(200),
-  limits: runLimits.default({}),
-  iteration_mode: z.enum(ITERATION_MODES).default('total'),
-  deadline_at: timeIn.nullable().default(null),
-});
-
 export const newPlan = z
   .strictObject({
-    run: newRun.nullable().default(null),
+    run: newRunIn.nullable().default(null),
     run_id: idIn('run').nullable().default(null),
     tasks: z.array(plannedTask).min(1).max(500),
   })
