@@ -37,6 +37,7 @@ export class Notifier {
     await this.connect();
   }
 
+  /** Stops listening; what was about to be announced is not. */
   async stop(): Promise<void> {
     this.stopped = true;
     for (const timer of [this.gathering, this.reconnecting]) if (timer !== null) clearTimeout(timer);

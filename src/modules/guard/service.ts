@@ -31,6 +31,7 @@ export interface BreakersDeps {
 export class Breakers {
   constructor(private readonly deps: BreakersDeps) {}
 
+  /** Sends a command; the answer is complete, and what it changed durable. */
   send(request: BreakerRequest): Promise<Answer> {
     return this.deps.send(request);
   }

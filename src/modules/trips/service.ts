@@ -65,6 +65,7 @@ export class Trips {
 
   constructor(private readonly deps: TripsDeps) {}
 
+  /** A page of trips, newest first. */
   async list(projectId: string, filter: TripFilter, page: PageRequest): Promise<Page<Trip>> {
     const rows = await listTrips(this.deps.pool, projectId, filter, page);
     return toPage(rows, page.limit, (trip) => trip.id);
