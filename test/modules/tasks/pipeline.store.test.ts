@@ -118,7 +118,7 @@ describe('commands that arrive together', () => {
       create(fresh()),
       ...poisons.map((poison) => create(fresh(poison))),
       one.send(executor, on(id).claim),
-      one.send(executor, { ...on(id).report_usage, usage: someUsage(1e19) }),
+      one.send(executor, { ...on(id).submit, result: 'a NUL \u0000 that Postgres refuses' }),
       create(fresh()),
     ]);
     const outcomes = results.map((result) =>
