@@ -2,12 +2,9 @@ import { z } from 'zod';
 import type { JsonObject } from '../../kernel/json.js';
 import type { LimitBook } from '../projects/index.js';
 import { LIMIT_CEILINGS, limitNames, ownLimitsOf, type ServerLimits } from './limits.js';
-import { limitWireName, ownLimitsToWire, toMicros, toUsd } from './wire.js';
+import { limitWireName, ownLimitsToWire, SMALLEST_USD, toMicros, toUsd } from './wire.js';
 
 type LimitName = keyof ServerLimits;
-
-/** The smallest cost that is kept as a whole number of millionths. */
-const SMALLEST_USD = 0.000001;
 
 function isCost(name: LimitName): boolean {
   return name.endsWith('Micros');

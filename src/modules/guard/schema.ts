@@ -1,14 +1,10 @@
 import { z } from 'zod';
 import { defined } from '../../kernel/defined.js';
 import { LIMIT_CEILINGS } from './limits.js';
-import { toMicros } from './wire.js';
+import { SMALLEST_USD, toMicros, toUsd } from './wire.js';
 
 const limit = (max: number) => z.int().min(1).max(max);
-const usd = (maxMicros: number) =>
-  z
-    .number()
-    .positive()
-    .max(maxMicros / 1_000_000);
+const usd = (maxMicros: number) => z.number().min(SMALLEST_USD).max(toUsd(maxMicros));
 
 const taskLimitShape = {
   max_reworks: limit(LIMIT_CEILINGS.maxReworks).optional(),

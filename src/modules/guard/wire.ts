@@ -17,6 +17,9 @@ export function toUsd(micros: number): number {
   return micros / 1_000_000;
 }
 
+/** The smallest limit of a cost: less would be kept as none. */
+export const SMALLEST_USD = 0.000001;
+
 /** The wire's dollars as whole millionths, which add up exactly. */
 export function toMicros(usd: number): number {
   return Math.round(usd * 1_000_000);

@@ -8,6 +8,7 @@ import {
   originOf,
   ownLimitsOf,
 } from '../../../src/modules/guard/limits.js';
+import { taskLimits } from '../../../src/modules/guard/schema.js';
 import { limitWireName, ownLimitsToWire, toMicros, toUsd } from '../../../src/modules/guard/wire.js';
 import { SERVER } from '../../support/builders.js';
 
@@ -55,6 +56,11 @@ describe('the limit in force', () => {
       max_reworks: 2,
     });
     expect(ownLimitsToWire({ maxCostMicros: null })).toEqual({ max_cost_usd: null });
+  });
+
+  it('of a cost is at least what can be kept: less would be a limit of nothing', () => {
+    expect(taskLimits.safeParse({ max_cost_usd: 0.000001 }).success).toBe(true);
+    expect(taskLimits.safeParse({ max_cost_usd: 0.0000004 }).success).toBe(false);
   });
 
   it('dollars go to whole millionths and back', () => {
