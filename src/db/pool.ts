@@ -81,5 +81,7 @@ export function createPool(settings: PoolSettings, log: DatabaseLog): pg.Pool {
   });
   // Without a listener, an idle connection that the server closes would end the process.
   pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection was lost'));
+  // So would one that is lost while it is lent out, where the server has no time to say why; its queries fail all the same.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }

@@ -67,3 +67,19 @@ test('an idle connection that the server ends costs neither the process nor the 
     await pool.end();
   }
 });
+
+test('a connection that breaks off while it is lent out costs neither the process nor the next query', async () => {
+  const pool = createPool({ databaseUrl: database.url, poolSize: 1, statementTimeoutMs: 5000 }, quietLog);
+  try {
+    const client = await pool.connect();
+    const running = client.query('SELECT pg_sleep(60)');
+    // As when the server is killed: it says nothing more. Without anybody listening, this would be thrown to nobody.
+    const { stream } = Reflect.get(client, 'connection');
+    stream.destroy();
+    await expect(running).rejects.toThrow('Connection terminated');
+    client.release(true);
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+  } finally {
+    await pool.end();
+  }
+});
