@@ -7,9 +7,6 @@ import { LIMIT_CEILINGS } from './modules/guard/limits.js';
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const COUNT_CEILING = 1_000_000_000;
-const TOKEN_CEILING = 1_000_000_000_000;
-const COST_CEILING = 1_000_000_000;
-const COST = `a decimal above 0 to ${COST_CEILING} with at most 6 places, or none`;
 
 interface About {
   readonly allowed: string;
@@ -39,21 +36,23 @@ function count(fallback: number) {
 
 const none = z.literal('none').transform(() => null);
 
-function tokensOrNone() {
-  const allowed = `a whole number from 1 to ${TOKEN_CEILING}, or none`;
+function tokensOrNone(max: number) {
+  const allowed = `a whole number from 1 to ${max}, or none`;
   return z
-    .union([none, integer(1, TOKEN_CEILING)])
+    .union([none, integer(1, max)])
     .prefault('none')
     .register(about, { allowed, fallback: 'none' });
 }
 
-function costOrNone() {
+function costOrNone(maxMicros: number) {
+  const max = maxMicros / 1_000_000;
+  const allowed = `a decimal above 0 to ${max} with at most 6 places, or none`;
   const decimal = z
     .string()
     .regex(/^\d+(\.\d{1,6})?$/)
     .transform(Number)
-    .pipe(z.number().positive().max(COST_CEILING));
-  return z.union([none, decimal]).prefault('none').register(about, { allowed: COST, fallback: 'none' });
+    .pipe(z.number().positive().max(max));
+  return z.union([none, decimal]).prefault('none').register(about, { allowed, fallback: 'none' });
 }
 
 function isNetwork(text: string): boolean {
@@ -103,15 +102,15 @@ const environment = z.object({
   FUSEBOARD_MAX_REWORKS: wholeNumber(5, 1, LIMIT_CEILINGS.maxReworks),
   FUSEBOARD_MAX_ERRORS: wholeNumber(3, 1, LIMIT_CEILINGS.maxErrors),
   FUSEBOARD_MAX_TOKENS: wholeNumber(10_000, 1, LIMIT_CEILINGS.maxTokens),
-  FUSEBOARD_MAX_COST_USD: costOrNone(),
+  FUSEBOARD_MAX_COST_USD: costOrNone(LIMIT_CEILINGS.maxCostMicros),
   FUSEBOARD_MAX_REVIEW_FAILURES: wholeNumber(3, 1, LIMIT_CEILINGS.maxReviewFailures),
   FUSEBOARD_MAX_ATTEMPTS: wholeNumber(20, 1, LIMIT_CEILINGS.maxAttempts),
   FUSEBOARD_MAX_UNBLOCKS: wholeNumber(3, 1, LIMIT_CEILINGS.maxUnblocks),
   FUSEBOARD_REASSIGN_AFTER: wholeNumber(3, 1, LIMIT_CEILINGS.reassignAfter),
   FUSEBOARD_MAX_ATTEMPT_SECONDS: wholeNumber(21_600, 1, LIMIT_CEILINGS.maxAttemptSeconds),
   FUSEBOARD_MAX_ITERATIONS: wholeNumber(100, 1, LIMIT_CEILINGS.maxIterations),
-  FUSEBOARD_MAX_RUN_TOKENS: tokensOrNone(),
-  FUSEBOARD_MAX_RUN_COST_USD: costOrNone(),
+  FUSEBOARD_MAX_RUN_TOKENS: tokensOrNone(LIMIT_CEILINGS.maxRunTokens),
+  FUSEBOARD_MAX_RUN_COST_USD: costOrNone(LIMIT_CEILINGS.maxRunCostMicros),
   FUSEBOARD_FLEET_THRESHOLD: count(5),
   FUSEBOARD_FLEET_WINDOW_SECONDS: count(600),
   FUSEBOARD_COOLDOWN_SECONDS: count(300),

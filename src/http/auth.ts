@@ -78,7 +78,7 @@ function refuseRole(actor: Actor, roles: readonly Role[] | 'any'): Refusal | nul
   return {
     code: 'forbidden_role',
     detail: `This call needs ${needed}. Your agent ${actor.name} has ${actor.roles.join(', ') || 'none'}.`,
-    facts: { roles_needed: [...roles], roles: [...actor.roles] },
+    facts: { required_roles: [...roles], roles: [...actor.roles] },
   };
 }
 

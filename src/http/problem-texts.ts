@@ -62,8 +62,8 @@ export const EXPLANATIONS: Readonly<Record<RefusalCode, string>> = {
     'Your agent reported that it cannot work, or its faults were all alike, so it gets no work for now. ' +
     'Repair the cause. The breaker admits one probe after its cooldown, or an operator closes it.',
   session_must_clear:
-    'The session has done as many tasks as one context should. Hand it off with `POST /v1/sessions/{id}/handoff`, ' +
-    'clear the context, and go on in the session that the answer opens.',
+    'The session has done as many tasks as one context should. Hand it off, clear the ' +
+    'context, and go on in a new session.',
   duplicate:
     'Something with the same name or key exists and is not finished. The answer has its id. ' +
     'Use that one, or name it in `supersedes` where the call takes that field.',

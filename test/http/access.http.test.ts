@@ -99,7 +99,7 @@ describe('a key', () => {
     expect(answer.statusCode).toBe(403);
     expect(answer.json()).toMatchObject({
       code: 'forbidden_role',
-      roles_needed: ['planner'],
+      required_roles: ['planner'],
       roles: ['executor'],
     });
     expect(answer.json().detail).toContain('the role planner');

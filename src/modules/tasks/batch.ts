@@ -136,7 +136,7 @@ export class Batch {
     const kept = this.kept.get(keptId({ agentId, ...wanted }));
     if (kept === undefined) return null;
     if (kept.requestHash === wanted.requestHash)
-      return { kind: kept.kind, body: kept.answer, version: null, replayed: true };
+      return { kind: kept.kind, body: kept.answer, version: versionIn(kept.answer), replayed: true };
     return {
       kind: 'refused',
       refusal: {
@@ -246,6 +246,13 @@ function edgeKey({ taskId, dependsOnId }: Draft['edges'][number]): string {
 /** A late result is kept as it first came. */
 function firstLateResult(known: AttemptWrite | undefined): Pick<AttemptWrite, 'lateResult'> {
   return known?.lateResult === undefined ? {} : { lateResult: known.lateResult };
+}
+
+/** The version of the object that an answer is, for its ETag. */
+function versionIn(answer: string): number | null {
+  const body: unknown = JSON.parse(answer);
+  const version = typeof body === 'object' && body !== null && 'version' in body ? body.version : null;
+  return typeof version === 'number' ? version : null;
 }
 
 function isEdited(before: Task, after: Task): boolean {

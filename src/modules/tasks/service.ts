@@ -74,8 +74,16 @@ export class Tasks {
     return this.pipeline.send(envelope);
   }
 
-  /** Sends a claim; where there is nothing, waits for work without holding anything, until `waitMs` have passed. */
-  async claim(envelope: Envelope, waitMs: number, signal: AbortSignal): Promise<Answer> {
+  /**
+   * Sends a claim; where there is nothing, waits for work without holding anything, until `waitMs` have passed. Nothing is
+   * given to who is no longer welcome when the wait ends.
+   */
+  async claim(
+    envelope: Envelope,
+    waitMs: number,
+    signal: AbortSignal,
+    isWelcome: () => Promise<boolean> = () => Promise.resolve(true),
+  ): Promise<Answer> {
     const { projectId } = envelope.actor;
     const until = performance.now() + waitMs;
     for (;;) {
@@ -91,7 +99,7 @@ export class Tasks {
       this.waiters.passOn(projectId);
       if (!goesOn) return answer;
       await place.wait(Math.min(left, LOOK_AGAIN_MS), signal);
-      if (signal.aborted) {
+      if (signal.aborted || !(await isWelcome())) {
         this.waiters.passOn(projectId);
         return { kind: 'none' };
       }

@@ -51,7 +51,7 @@ describe('a proposed limit', () => {
 
   it('is none where nobody ever reported any', () => {
     expect(limitOf(proposalFrom([0, 0]), 'maxTokens')).toMatchObject({ limit: null, p95: 0, sample: 2 });
-    expect(limitOf(proposalFrom([0, 0]), 'maxErrors')).toMatchObject({ limit: 1, p95: 0 });
+    expect(limitOf(proposalFrom([0, 0]), 'maxErrors')).toMatchObject({ limit: 2, p95: 0 });
   });
 
   it('of a run is learnt from those that are closed', () => {

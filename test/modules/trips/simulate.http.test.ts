@@ -164,7 +164,7 @@ describe('a proposal', () => {
     expect(body).toMatchObject({
       stopped: [],
       proposal: {
-        limits: { max_reworks: 2, max_errors: 1, max_review_failures: 1, max_attempts: 3, max_tokens: 520 },
+        limits: { max_reworks: 2, max_errors: 2, max_review_failures: 2, max_attempts: 3, max_tokens: 520 },
         basis: {
           max_reworks: { p95: 1, sample: 2 },
           max_tokens: { p95: 411, sample: 2 },

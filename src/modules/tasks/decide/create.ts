@@ -34,7 +34,11 @@ const NO_MEMORY: TaskMemory = {
 
 /** Creates one task or a whole plan: all of it, or nothing. */
 export function create(draft: Draft, command: CommandOf<'create'>): Result<readonly string[]> {
-  if (command.run !== null) createRun(draft, command.run);
+  if (command.run !== null) {
+    if (refusal.raisesUnblocks(draft, command.run.limits, draft.usualLimits))
+      return { ok: false, refusal: refusal.operatorsLimit() };
+    createRun(draft, command.run);
+  }
   const ordered = inDependencyOrder(command.tasks);
   if (ordered === null) return { ok: false, refusal: cycleRefusal([]) };
   for (const task of ordered) {
@@ -76,7 +80,9 @@ export function inDependencyOrder(tasks: readonly NewTask[]): NewTask[] | null {
 /** Creates one task of a plan, in the plan's run unless it names another; a refusal, or null. */
 export function createOne(draft: Draft, planned: NewTask, planRunId: string | null): Refusal | null {
   const { now, actor, view } = draft.context;
-  const runId = planned.runId ?? planRunId ?? view.defaultRun().id;
+  // What replaces a task stays in its run and under its limits, unless it says otherwise.
+  const old = planned.supersedes === null ? null : draft.task(planned.supersedes);
+  const runId = planned.runId ?? planRunId ?? old?.runId ?? view.defaultRun().id;
   const run = draft.runs.get(runId) ?? view.run(runId);
   if (run === null) return missingRun(runId);
   if (run.state === 'closed') return refusal.runClosed(run);
@@ -103,7 +109,7 @@ export function createOne(draft: Draft, planned: NewTask, planRunId: string | nu
     dependsOn: [...new Set(planned.dependsOn)],
     unmet: 0,
     hasDependants: false,
-    limits: planned.limits,
+    limits: { ...old?.limits, ...planned.limits },
     notBefore: planned.notBefore,
     state: 'pending',
     readyAt: readyFrom(planned, now),
@@ -121,6 +127,7 @@ export function createOne(draft: Draft, planned: NewTask, planRunId: string | nu
     updatedAt: now,
     finishedAt: null,
   };
+  if (refusal.raisesUnblocks(draft, planned.limits, draft.limitsFor(run))) return refusal.operatorsLimit();
   const created = draft.add(fresh);
   if (planned.supersedes !== null) {
     const refused = supersede(draft, planned.supersedes, created, dependencies.tasks);

@@ -105,6 +105,11 @@ export class Draft {
     );
   }
 
+  /** The limits of a task that sets none, in a run that sets none. */
+  get usualLimits(): TaskLimits {
+    return effectiveLimits({}, {}, this.context.project.limits, this.context.server);
+  }
+
   /** The limits that a run's tasks have unless they set their own. */
   limitsFor(run: Run): TaskLimits {
     return effectiveLimits({}, run.limits, this.context.project.limits, this.context.server);

@@ -2,7 +2,7 @@ import { type Role, roleFor } from '../../../kernel/actor.js';
 import { toWire } from '../../../kernel/ids.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import type { NextAction, Refusal } from '../../../kernel/refusal.js';
-import type { Trip } from '../../guard/types.js';
+import type { OwnLimits, TaskLimits, Trip } from '../../guard/types.js';
 import { inUnits } from '../../guard/wire.js';
 import type { Run } from '../../runs/types.js';
 import { allowedCommands, TRANSITIONS } from '../transitions.js';
@@ -252,4 +252,11 @@ export function operatorsLimit(): Refusal {
     detail: 'max_unblocks is raised only by an operator. Leave it out, or ask an operator.',
     facts: { required_roles: ['operator'] },
   };
+}
+
+/** Whether a planner gives itself more unblocks than would be in force without its word: then no person would be asked. */
+export function raisesUnblocks(draft: Draft, own: OwnLimits, inForce: TaskLimits): boolean {
+  const { actor } = draft.context;
+  if (actor.agentId === null || actor.roles.includes('operator')) return false;
+  return own.maxUnblocks !== undefined && own.maxUnblocks > inForce.maxUnblocks;
 }

@@ -11,6 +11,7 @@ import type { Run, RunCommand, RunCommandOf } from '../../runs/types.js';
 import { runFacts } from '../../runs/wire.js';
 import { closeTrip } from './closing.js';
 import type { Draft } from './draft.js';
+import { raisesUnblocks } from './refusals.js';
 import { settleRun } from './settle.js';
 
 /** Decides a command on a run; the id of the run it was about. */
@@ -72,6 +73,7 @@ function notInState(run: Run, command: RunCommand): Refusal {
 
 function createRun(draft: Draft, { run }: RunCommandOf<'create_run'>): Result<string> {
   const { now, actor } = draft.context;
+  if (raisesUnblocks(draft, run.limits, draft.usualLimits)) return operatorsLimit();
   const made = draft.putRun(newRun(run, actor.projectId, now));
   draft.emitOfRun('run.created', made, { data: runFacts(made) });
   return ok(made.id);

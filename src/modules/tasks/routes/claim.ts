@@ -2,14 +2,18 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { callerOf, goneSignal, sendAnswer } from '../../../http/index.js';
+import type { Actor } from '../../../kernel/actor.js';
 import * as commands from '../commands.js';
 import * as out from '../response.js';
 import * as body from '../schema.js';
 import type { Tasks } from '../service.js';
 import { about, conditioned, envelopeOf, rolesOf } from './requests.js';
 
+/** Whether a caller may still be served: asked when a wait ends. */
+export type StillWelcome = (actor: Actor) => Promise<boolean>;
+
 /** Taking work, and taking reviews. */
-export function claimRoutes(plain: FastifyInstance, tasks: Tasks): void {
+export function claimRoutes(plain: FastifyInstance, tasks: Tasks, isWelcome: StillWelcome): void {
   const app = plain.withTypeProvider<ZodTypeProvider>();
   app.post('/v1/tasks/claim', {
     config: { roles: rolesOf('claim_next'), command: 'claim_next', headers: ['prefer'] },
@@ -24,7 +28,9 @@ export function claimRoutes(plain: FastifyInstance, tasks: Tasks): void {
       const envelope = envelopeOf(request, commands.claimNext(request.body, purpose));
       const waitMs = (request.query.wait_seconds ?? preferredWait(request)) * 1000;
       const answer =
-        waitMs === 0 ? await tasks.send(envelope) : await tasks.claim(envelope, waitMs, goneSignal(reply));
+        waitMs === 0
+          ? await tasks.send(envelope)
+          : await tasks.claim(envelope, waitMs, goneSignal(reply), () => isWelcome(envelope.actor));
       return sendAnswer(
         reply,
         request.body.include_brief ? await tasks.reads.withBriefs(envelope.actor.projectId, answer) : answer,

@@ -109,6 +109,9 @@ export class Proposal {
   }
 }
 
+/** Where one is stopped at once: a board on which nothing ever went wrong would be stopped by the first thing that does. */
+const LOWEST: Partial<Record<ProposedName, number>> = { maxReworks: 2, maxErrors: 2, maxReviewFailures: 2 };
+
 function proposed(name: ProposedName, values: readonly number[]): ProposedLimit {
   const sample = values.length;
   const sorted = [...values].sort((a, b) => a - b);
@@ -118,5 +121,10 @@ function proposed(name: ProposedName, values: readonly number[]): ProposedLimit 
   // Nobody reported a cost or a token: a limit of next to nothing would stop the first who does.
   if (p95 === 0 && (isCost || name.endsWith('Tokens'))) return { name, limit: null, p95, sample };
   const limit = isCost ? toMicros(roundedUp(toUsd(p95) * MARGIN)) : Math.ceil(roundedUp(p95 * MARGIN));
-  return { name, limit: Math.min(Math.max(1, limit), LIMIT_CEILINGS[name] ?? limit), p95, sample };
+  return {
+    name,
+    limit: Math.min(Math.max(LOWEST[name] ?? 1, limit), LIMIT_CEILINGS[name] ?? limit),
+    p95,
+    sample,
+  };
 }
