@@ -49,7 +49,7 @@ export async function buildApp(
   agentsRoutes(app, agents);
   guardRoutes(app, deps.breakers);
   runsRoutes(app, deps.runs, deps.newId);
-  tasksRoutes(app, tasks, events, deps.newId);
+  tasksRoutes(app, tasks, events, deps.newId, (actor) => agents.isWelcome(actor));
   tripsRoutes(app, deps.trips, deps.simulator, deps.newId);
   drainConnections(app);
   // Who waits is answered first; only then can the connections end.

@@ -135,6 +135,21 @@ describe('keys', () => {
     expect(events).toHaveLength(1);
   });
 
+  it('that is revoked while its claim waits is given nothing', async () => {
+    const agent = await app.newAgent('executor');
+    const { key_id: keyId } = (await agent.http.get('/v1/me').expect(200)).body;
+    const labels = ['revoked meanwhile'];
+    const waiting = agent.http
+      .post('/v1/tasks/claim?wait_seconds=10')
+      .send({ labels })
+      .then(({ status }) => status);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await operator().delete(`/v1/agents/${agent.id}/keys/${keyId}`).expect(204);
+    const { body } = await app.as('planner').post('/v1/tasks').send({ title: 'x', labels }).expect(201);
+    expect(await waiting).toBe(204);
+    await app.as('executor').post(`/v1/tasks/${body.id}/claim`).send({}).expect(200);
+  });
+
   it('of an agent that is not there are not found', async () => {
     const nobody = 'agt_01939b1e-7c4a-7f3e-8a2b-5d6c7e8f9a0b';
     await operator().post(`/v1/agents/${nobody}/keys`).expect(404);
