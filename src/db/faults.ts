@@ -24,7 +24,7 @@ const SQL_STATE_CLASSES = /^(08|53|57P)/;
 
 /** The drivers raise these as bare errors without a code. */
 const MESSAGES =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|server closed the connection|Can't reach database server|Cannot use a pool after calling end|Client was closed and is not queryable|Connection is closed|Socket closed unexpectedly/i;
+  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|server closed the connection|Can't reach database server|Cannot use a pool after calling end|Client was closed and is not queryable|Connection is closed|Socket closed unexpectedly/i;
 
 const SQL_STATE = /^[0-9A-Z]{5}$/;
 

@@ -14,6 +14,7 @@ const TIMESTAMPTZ = 1184;
 const TEXT_ARRAY: number = 1009;
 const UUID_ARRAY = 2951;
 const CONNECT_TIMEOUT_MS = 5000;
+const STANDSTILL_MS = 2_000;
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000;
 
 /**
@@ -72,6 +73,8 @@ export function createPool(settings: PoolSettings, log: DatabaseLog): pg.Pool {
     pipeline: true,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: settings.statementTimeoutMs,
+    // The server's own timeout does not help where the server itself stands still.
+    query_timeout: settings.statementTimeoutMs + STANDSTILL_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     application_name: 'fuseboard',
     options: SESSION,

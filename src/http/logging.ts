@@ -4,7 +4,7 @@ import type { Refusal } from '../kernel/refusal.js';
 
 const FLUSH_EVERY_MS = 1000;
 /** A write of the log goes through a thread, and waking one costs as much as ten lines: so it is seldom done. */
-const BUFFERED_BYTES = 32_768;
+const GATHERED_LENGTH = 16_384;
 
 /** A log that writes behind the requests, and what empties it. */
 export interface Log {
@@ -28,14 +28,41 @@ export function createLog(level: string, destination?: DestinationStream): Log {
     serializers: { err: describeError, req: describeRequest, res: describeReply },
   };
   if (destination !== undefined) return { logger: pino(options, destination), close: () => undefined };
-  const buffered = pino.destination({ sync: false, minLength: BUFFERED_BYTES, maxWrite: 4 * BUFFERED_BYTES });
-  const timer = setInterval(() => buffered.flush(), FLUSH_EVERY_MS);
+  const gathered = new Gathered(pino.destination({ sync: false }));
+  const timer = setInterval(() => gathered.pass(), FLUSH_EVERY_MS);
   timer.unref();
+  process.on('exit', () => gathered.flushSync());
   const close = (): void => {
     clearInterval(timer);
-    buffered.flushSync();
+    gathered.flushSync();
   };
-  return { logger: pino(options, buffered), close };
+  return { logger: pino(options, gathered), close };
+}
+
+/**
+ * Joins lines and hands them on in large pieces. The stream behind it can do so itself, but measures all that it holds anew with
+ * each line it is given: kilobytes copied for a line.
+ */
+class Gathered implements DestinationStream {
+  private lines = '';
+
+  constructor(private readonly file: ReturnType<typeof pino.destination>) {}
+
+  write(line: string): void {
+    this.lines += line;
+    if (this.lines.length >= GATHERED_LENGTH) this.pass();
+  }
+
+  pass(): void {
+    const { lines } = this;
+    this.lines = '';
+    if (lines !== '') this.file.write(lines);
+  }
+
+  flushSync(): void {
+    this.pass();
+    this.file.flushSync();
+  }
 }
 
 /** RFC 3339 in UTC, written anew only when the millisecond has changed. */

@@ -125,6 +125,9 @@ export function validateWithZod(app: FastifyInstance): void {
     const prefix = PREFIXES[httpPart ?? ''] ?? '';
     const context = { error: sentenceFor, reportInput: true };
     return (data: unknown) => {
+      // Without a context zod takes its fast path, several times faster; what it refuses is told in our words.
+      const parsed = z.core.safeParse(schema, data);
+      if (parsed.success) return { value: parsed.data };
       const result = z.core.safeParse(schema, data, context);
       if (result.success) return { value: result.data };
       return { error: new RefusedRequest(invalidInput(faultsOf(result.error.issues, prefix))) };

@@ -138,7 +138,11 @@ export const claimOne = z
 export const waitQuery = z.strictObject({ wait_seconds: z.coerce.number().int().min(0).max(30).optional() });
 
 export const heartbeat = z
-  .strictObject({ lease_token: leaseToken, usage: usage.nullable().default(null) })
+  .strictObject({
+    lease_token: leaseToken,
+    usage: usage.nullable().default(null),
+    expected_state: expectedState,
+  })
   .meta({ examples: [{ lease_token: 1 }] });
 
 export const usageReport = z
@@ -146,6 +150,7 @@ export const usageReport = z
     lease_token: leaseToken.nullable().default(null),
     attempt: z.int().min(1).max(1_000_000).nullable().default(null),
     ...usage.shape,
+    expected_state: expectedState,
   })
   .meta({ examples: [{ attempt: 1, tokens: { input: 1_200, output: 300 } }] });
 

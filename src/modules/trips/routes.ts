@@ -30,7 +30,7 @@ function readRoutes(plain: FastifyInstance, trips: Trips): void {
   const app = plain.withTypeProvider<ZodTypeProvider>();
   const toCall: ToCall = (action) => toNextCalls([action], plain.operations)[0] ?? null;
   app.get('/v1/trips', {
-    config: { roles: 'any' },
+    config: { roles: ['planner'] },
     schema: {
       ...about('list_trips', 'List trips, newest first'),
       querystring: body.tripQuery,
@@ -46,7 +46,7 @@ function readRoutes(plain: FastifyInstance, trips: Trips): void {
     },
   });
   app.get('/v1/trips/:id', {
-    config: { roles: 'any' },
+    config: { roles: ['planner'] },
     schema: {
       ...about('get_trip', 'Read a trip with its report (JSON, or Markdown by Accept)'),
       params: body.tripParams,

@@ -33,22 +33,23 @@ const recover = (tripId: string, body: object, agent = play.planner) =>
   agent.post(`/v1/trips/${tripId}/recover`).send(body);
 
 describe('the list of trips', () => {
-  it('shows them newest first, by task, kind, state and severity, to anybody', async () => {
+  it('shows them newest first, by task, kind, state and severity, to planners and operators', async () => {
     const { id, tripId } = await trippedTask();
     const other = await trippedTask();
     const { body } = await app
-      .as('manager')
+      .as('operator')
       .get('/v1/trips?kind=rework&scope=task&severity=MEDIUM')
       .expect(200);
     const ids = body.data.map((trip: { id: string }) => trip.id);
     expect(ids.slice(0, 2)).toEqual([other.tripId, tripId]);
-    const page = await play.executor.get('/v1/trips?limit=1').expect(200);
+    const page = await play.planner.get('/v1/trips?limit=1').expect(200);
     expect(page.body).toMatchObject({ has_more: true, data: [{ id: other.tripId }] });
-    const next = await play.executor.get(`/v1/trips?limit=1&cursor=${page.body.next_cursor}`).expect(200);
+    const next = await play.planner.get(`/v1/trips?limit=1&cursor=${page.body.next_cursor}`).expect(200);
     expect(next.body.data[0].id).toBe(tripId);
-    const one = await play.executor.get(`/v1/trips?task_id=${id}`).expect(200);
+    const one = await play.planner.get(`/v1/trips?task_id=${id}`).expect(200);
     expect(one.body.data).toMatchObject([{ id: tripId, kind: 'rework', value: 5, limit: 5 }]);
-    await play.executor.get('/v1/trips?kind=unknown').expect(400);
+    await play.planner.get('/v1/trips?kind=unknown').expect(400);
+    await play.executor.get('/v1/trips').expect(403);
   });
 
   it('and their reports are of the own project only', async () => {
@@ -66,7 +67,7 @@ describe('the list of trips', () => {
 describe('the report of a task’s trip', () => {
   it('says what happened, why, and what to do', async () => {
     const { id, tripId } = await trippedTask();
-    const { body } = await play.reviewer.get(`/v1/trips/${tripId}`).expect(200);
+    const { body } = await play.planner.get(`/v1/trips/${tripId}`).expect(200);
     const { report } = body;
     expect(body).toMatchObject({ id: tripId, task_id: id, state: 'open', resolution: null });
     expect(report).toMatchObject({
