@@ -66,6 +66,11 @@ export class Child {
   }
 }
 
+// However this process ends, nothing of it goes on.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** Ends whatever was left running. */
 export async function endChildren(): Promise<void> {
   for (const child of running) child.kill('SIGKILL');

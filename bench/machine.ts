@@ -32,6 +32,7 @@ export class Machine {
   private readonly client = new Child('the client', besides('client.js'));
   private readonly opened: pg.Client[] = [];
   private products = 0;
+  private isStopped = false;
 
   private constructor(
     readonly folder: string,
@@ -42,7 +43,12 @@ export class Machine {
     const folder = await mkdtemp(join(tmpdir(), 'fuseboard-bench-'));
     await chmod(folder, 0o755);
     // The embedded server as the product starts it: nothing of its safety is taken away.
-    return new Machine(folder, await openEmbedded({ dataDir: folder, log: quiet }));
+    const postgres = await openEmbedded({ dataDir: folder, log: quiet });
+    const machine = new Machine(folder, postgres);
+    process.on('exit', () => {
+      if (!machine.isStopped) process.kill(postgres.pid(), 'SIGQUIT');
+    });
+    return machine;
   }
 
   get postgresPid(): number {
@@ -87,6 +93,7 @@ export class Machine {
     await endChildren();
     for (const client of this.opened) await client.end();
     await this.postgres.stop();
+    this.isStopped = true;
     await rm(this.folder, { recursive: true, force: true });
   }
 

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
+import { alone, size } from './alone.js';
 import { Machine } from './machine.js';
 import { type Figure, reaches, toMarkdown } from './report.js';
 import type { Scale } from './rounds.js';
-import { alone, throughput } from './throughput.js';
+import { logging, throughput } from './throughput.js';
 
 type Measurement = (machine: Machine, scale: Scale) => Promise<Figure[]>;
 
@@ -10,6 +11,8 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
   claims: (machine, scale) => throughput(machine, scale, 'claims'),
   loops: (machine, scale) => throughput(machine, scale, 'loops'),
   alone,
+  size,
+  logging,
 };
 
 const FULL: Scale = { rounds: 5, warmUpMs: 1000, ms: 3000, quick: false };

@@ -8,8 +8,8 @@ export interface Side {
   readonly name: string;
   readonly target: Target;
   readonly database: Database;
-  /** Finished tasks that lie behind those to be claimed. */
-  readonly done?: number;
+  /** Filled once for all rounds, not before each slice. */
+  readonly isFilled?: boolean;
 }
 
 /** What one slice of load measured. */
@@ -38,7 +38,8 @@ const CLAIMS_PER_SECOND_MAX = 12_000;
 const LOOPS_PER_SECOND_MAX = 5_000;
 const ALONE_PER_SECOND_MAX = 2_000;
 
-function waitingFor({ kind, connections, warmUpMs, ms }: Load): number {
+/** How many tasks must wait so that a slice does not run dry. */
+export function waitingFor({ kind, connections, warmUpMs, ms }: Load): number {
   const many = kind === 'claims' ? CLAIMS_PER_SECOND_MAX : LOOPS_PER_SECOND_MAX;
   const rate = connections === 1 ? ALONE_PER_SECOND_MAX : many;
   return Math.ceil((rate * (warmUpMs + ms)) / 1000);
@@ -46,8 +47,8 @@ function waitingFor({ kind, connections, warmUpMs, ms }: Load): number {
 
 /** Runs one slice of load on one side, on a board that was just set up. */
 export async function measure(machine: Machine, side: Side, load: Load): Promise<Slice> {
-  const { target, database, done } = side;
-  await database.fill(waitingFor(load), done);
+  const { target, database, isFilled = false } = side;
+  if (!isFilled) await database.fill(waitingFor(load));
   const before = { service: cpuOf(target.pid), postgres: cpuOfFamily(machine.postgresPid) };
   const outcome = await machine.load(target, load);
   const service = (cpuOf(target.pid) ?? Number.NaN) - (before.service ?? Number.NaN);
