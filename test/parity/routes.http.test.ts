@@ -22,7 +22,7 @@ function declared(): RouteOptions[] {
   const routes: RouteOptions[] = [];
   const bare = fastify();
   bare.addHook('onRoute', (route) => void routes.push(route));
-  tasksRoutes(bare, app.tasks, app.deps.events, newId);
+  tasksRoutes(bare, app.tasks, app.deps.events, newId, async () => true);
   return routes;
 }
 
