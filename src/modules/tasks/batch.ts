@@ -40,7 +40,7 @@ export class Batch {
     { readonly edge: Draft['edges'][number]; readonly waits: boolean }
   >();
   private readonly toKeep: KeptAnswer[] = [];
-  /** A run was recovered: any number of its tasks may be claimed again. */
+  /** A run was recovered or a breaker closed: however many tasks it held back may be claimed again. */
   private reopened = false;
   private readonly base: { readonly revision: number; readonly position: number };
 
