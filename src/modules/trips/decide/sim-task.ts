@@ -63,8 +63,8 @@ export function isHeld({ stop, starved }: SimTask): boolean {
  * Whether an event would not have happened. Held up, a task ignores what the log goes on doing; not what the log's own stop
  * did not prevent either, such as a late report of what was under way.
  */
-export function isIgnored(task: SimTask, { data }: ReplayEvent, wasBlocked: boolean): boolean {
-  return isHeld(task) && !(wasBlocked && numberIn(data.attempt) <= task.stopAttempt);
+export function isIgnored(task: SimTask, { data }: ReplayEvent, wasStopped: boolean): boolean {
+  return isHeld(task) && !(wasStopped && numberIn(data.attempt) <= task.stopAttempt);
 }
 
 /** Counts on a task what the log counted. */

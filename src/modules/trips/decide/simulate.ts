@@ -109,7 +109,7 @@ export class Simulation {
     }
     const before = task.log;
     const after = countsIn(event.counters);
-    const wasBlocked = task.state === 'blocked';
+    const wasStopped = task.state === 'blocked' || task.state === 'cancelled';
     if (event.type === 'task.claimed') this.beforeStart(task, run, event.at);
     // A start of work found it over a limit that was lowered from above.
     if (event.type === 'trip.opened') this.tryStop(task, this.read(task, run, event.at), event.at);
@@ -119,9 +119,9 @@ export class Simulation {
       task.own = limitsIn(event.data.limits);
     if (event.type === 'task.unblocked') this.unblock(task, run, event, after.unblocks > before.unblocks);
     else if (event.type === 'task.auto_recovered') this.autoRecover(task, run, after);
-    else if (isIgnored(task, event, wasBlocked)) this.save(event);
+    else if (isIgnored(task, event, wasStopped)) this.save(event);
     else this.count(task, run, event, before, after);
-    if (isSettled(event) && !isIgnored(task, event, wasBlocked)) this.settle(task, run, event.at);
+    if (isSettled(event) && !isIgnored(task, event, wasStopped)) this.settle(task, run, event.at);
     if (event.type === 'task.failed' && task.fatalBy.length > 1) this.stopFatal(task, run, event.at);
     if (task.state === 'done') this.tasks.delete(id);
   }
