@@ -105,6 +105,21 @@ describe('a circle is refused', () => {
       expect((await plan(refs(edges)).expect(422)).body.code).toBe('dependency_cycle');
   });
 
+  it('and named: which tasks of the plan wait for each other, and none beside them', async () => {
+    const tasks = [
+      { ref: 'free', title: 'Free' },
+      { ref: 'first', title: 'First', depends_on: ['free', 'second'] },
+      { ref: 'after', title: 'After', depends_on: ['first'] },
+      { ref: 'second', title: 'Second', depends_on: ['first'] },
+    ];
+    const { body } = await plan(tasks).expect(422);
+    expect(body.detail).toContain('“First” → “Second” → “First”');
+    expect(body.errors).toMatchObject([
+      { pointer: '/tasks/1/depends_on', code: 'dependency_cycle' },
+      { pointer: '/tasks/3/depends_on', code: 'dependency_cycle' },
+    ]);
+  });
+
   it('by PATCH', async () => {
     const a = await play.create();
     const b = await play.create({ depends_on: [a.id] });

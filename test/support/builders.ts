@@ -91,6 +91,7 @@ const NO_MEMORY = {
   submitted: false,
   autoRecoverAt: null,
   autoRecoveries: 0,
+  lastReview: null,
   fatalBy: [],
 } satisfies TaskMemory;
 

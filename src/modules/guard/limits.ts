@@ -51,12 +51,20 @@ export function originOf(
   return project[name] !== undefined ? 'project' : 'server';
 }
 
+/** Limits that need not be there: null lifts them. */
+export function isOptionalLimit(
+  name: keyof ServerLimits,
+): name is 'maxCostMicros' | 'maxRunTokens' | 'maxRunCostMicros' {
+  return name === 'maxCostMicros' || name === 'maxRunTokens' || name === 'maxRunCostMicros';
+}
+
 /** Limits as a project stores them. What is no limit, or no longer one, is left out. */
 export function ownLimitsOf(stored: JsonObject): OwnLimits {
-  const limits: { -readonly [name in keyof ServerLimits]?: number } = {};
+  const limits: { -readonly [name in keyof OwnLimits]: OwnLimits[name] } = {};
   for (const name of limitNames()) {
     const value = stored[name];
     if (typeof value === 'number') limits[name] = value;
+    else if (value === null && isOptionalLimit(name)) limits[name] = null;
   }
   return limits;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../kernel/json.js';
 import type { LimitBook } from '../projects/index.js';
-import { LIMIT_CEILINGS, limitNames, ownLimitsOf, type ServerLimits } from './limits.js';
+import { isOptionalLimit, LIMIT_CEILINGS, limitNames, ownLimitsOf, type ServerLimits } from './limits.js';
 import { limitWireName, ownLimitsToWire, SMALLEST_USD, toMicros, toUsd } from './wire.js';
 
 type LimitName = keyof ServerLimits;
@@ -18,7 +18,7 @@ function changeOf(name: LimitName): z.ZodType {
   return number.nullable().optional();
 }
 
-/** A project's limits as a change of them comes in: null gives one back to the server. */
+/** A project's limits as a change of them comes in: null lifts an optional one, and gives any other back to the server. */
 export const projectLimitChanges: z.ZodType<JsonObject> = z
   .strictObject(Object.fromEntries(limitNames().map((name) => [limitWireName(name), changeOf(name)])))
   .pipe(z.record(z.string(), z.number().nullable()))
@@ -31,7 +31,8 @@ export function projectLimits(server: ServerLimits): LimitBook {
       const limits: JsonObject = { ...stored };
       for (const name of limitNames()) {
         const value = changes[limitWireName(name)];
-        if (value === null) delete limits[name];
+        if (value === null && isOptionalLimit(name)) limits[name] = null;
+        else if (value === null) delete limits[name];
         else if (typeof value === 'number') limits[name] = isCost(name) ? toMicros(value) : value;
       }
       return limits;

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../kernel/json.js';
 import type { Refusal } from '../../kernel/refusal.js';
+import { actionFor } from './evaluate.js';
 import type { Trip } from './types.js';
 
 /** What is about to be lifted, whether a task's trip or a run's. */
@@ -28,6 +29,11 @@ export function mustEscalate({
  */
 export function isSlowLoop({ trip, recoveries, changed, byOperator }: Recovery): boolean {
   return trip !== null && !byOperator && recoveries > 0 && !changed;
+}
+
+/** A trip left to an operator, whatever its severity; null when it is an operator's already. */
+export function escalated(trip: Trip): Trip | null {
+  return trip.severity === 'HIGH' ? null : { ...trip, severity: 'HIGH', actionRequired: actionFor('HIGH') };
 }
 
 /** The refusal of a recovery after which nothing would be different. */

@@ -6,6 +6,7 @@ import type {
   LayerReading,
   OwnLimits,
   Resolution,
+  RunLimits,
   TaskLimits,
   Trip,
   TripKind,
@@ -58,6 +59,15 @@ export function limitsToWire(limits: TaskLimits): JsonObject {
     max_unblocks: limits.maxUnblocks,
     reassign_after: limits.reassignAfter,
     max_attempt_seconds: limits.maxAttemptSeconds,
+  };
+}
+
+/** The budgets in force for a run, on the wire. */
+export function runLimitsToWire(limits: RunLimits): JsonObject {
+  return {
+    max_iterations: limits.maxIterations,
+    max_run_tokens: limits.maxRunTokens,
+    max_run_cost_usd: limits.maxRunCostMicros === null ? null : toUsd(limits.maxRunCostMicros),
   };
 }
 

@@ -46,7 +46,7 @@ export function projectsRoutes(
         tags: TAGS,
         summary: 'Change limits and policies of your project',
         description:
-          'What is left out stays as it is. `null` gives a setting back to the server. Needs `If-Match`.',
+          'What is left out stays as it is. `null` lifts `max_cost_usd`, `max_run_tokens` or `max_run_cost_usd`, and gives any other setting back to the server. Needs `If-Match`.',
         body: updateProjectBody(limits),
         response: { 200: projectOut },
       },

@@ -13,7 +13,7 @@ import type { Project } from './types.js';
 
 /** What a project must know of limits, told by the room that owns them. */
 export interface LimitBook {
-  /** Stored limits after a change; null gives one back to the server. */
+  /** Stored limits after a change; null lifts an optional one, and gives any other back to the server. */
   readonly change: (stored: JsonObject, changes: JsonObject) => JsonObject;
   /** The limits that the project sets itself, on the wire. */
   readonly own: (stored: JsonObject) => JsonObject;

@@ -30,10 +30,10 @@ export const runEdit = z
 export const runRecovery = z
   .strictObject({
     reason,
-    strategy: z
-      .enum(RUN_STRATEGIES)
-      .default('reset')
-      .meta({ description: 'reset or adjust open the run again; terminate closes it.' }),
+    strategy: z.enum(RUN_STRATEGIES).default('reset').meta({
+      description:
+        'reset or adjust open the run again; terminate closes it; escalate leaves it to an operator.',
+    }),
     assessment: z.enum(ASSESSMENTS).nullable().default(null),
     changes: z
       .strictObject({ limits: runLimits.optional(), deadline_at: timeIn.nullable().optional() })

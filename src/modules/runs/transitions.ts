@@ -13,7 +13,7 @@ export interface RunTransition {
 export const RUN_TRANSITIONS: Record<RunCommandType, RunTransition> = {
   create_run: { from: [], to: ['open'], by: ['planner'] },
   update_run: { from: ['open', 'tripped'], to: ['open', 'tripped'], by: ['planner'] },
-  recover_run: { from: ['tripped'], to: ['open', 'closed'], by: ['planner'] },
+  recover_run: { from: ['tripped'], to: ['open', 'closed', 'tripped'], by: ['planner'] },
   close_run: { from: ['open', 'tripped'], to: ['closed'], by: ['planner'] },
 };
 

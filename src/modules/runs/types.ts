@@ -60,7 +60,7 @@ export interface RunEdit {
   readonly limits?: OwnLimits;
 }
 
-export const RUN_STRATEGIES = ['reset', 'adjust', 'terminate'] as const;
+export const RUN_STRATEGIES = ['reset', 'adjust', 'terminate', 'escalate'] as const;
 
 interface OnRun {
   readonly runId: string;

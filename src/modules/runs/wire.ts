@@ -1,7 +1,7 @@
 import { toWire } from '../../kernel/ids.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { RunLimits, TaskLimits } from '../guard/types.js';
-import { limitsToWire, ownLimitsToWire, toUsd } from '../guard/wire.js';
+import { limitsToWire, ownLimitsToWire, runLimitsToWire, toUsd } from '../guard/wire.js';
 import type { Run } from './types.js';
 
 function maybeTime(ms: number | null): string | null {
@@ -19,9 +19,7 @@ export function runToWire(run: Run, limits: RunLimits, taskLimits: TaskLimits): 
     iteration_mode: run.iterationMode,
     iterations: run.iterations,
     limits: {
-      max_iterations: limits.maxIterations,
-      max_run_tokens: limits.maxRunTokens,
-      max_run_cost_usd: limits.maxRunCostMicros === null ? null : toUsd(limits.maxRunCostMicros),
+      ...runLimitsToWire(limits),
       ...limitsToWire(taskLimits),
     },
     tokens_used: run.tokensUsed,

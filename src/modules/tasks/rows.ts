@@ -14,6 +14,9 @@ import type {
   Verdict,
 } from './types.js';
 
+/** Rows of the first release know no last review. */
+type StoredMemory = Omit<TaskMemory, 'lastReview'> & Partial<Pick<TaskMemory, 'lastReview'>>;
+
 /** A row of `tasks`, as the statements of this room select it. */
 export interface TaskRow {
   id: string;
@@ -60,7 +63,7 @@ export interface TaskRow {
   unblock_count: number;
   trip_count: number;
   event_number: number;
-  memory: TaskMemory;
+  memory: StoredMemory;
   feedback: Verdict | null;
   version: number;
   created_at: Date;
@@ -114,7 +117,7 @@ export function taskOf(row: TaskRow): Task {
       tripCount: row.trip_count,
     },
     eventNumber: row.event_number,
-    memory: row.memory,
+    memory: { ...row.memory, lastReview: row.memory.lastReview ?? null },
     feedback: row.feedback,
     version: row.version,
     createdAt: row.created_at.getTime(),

@@ -120,6 +120,14 @@ export interface LastAttempt {
   readonly usage: Usage;
 }
 
+/** A review lease that was given. */
+export interface LastReview {
+  readonly token: number;
+  readonly agentId: string;
+  /** It ended because the task was stopped under its holder. */
+  readonly stopped: boolean;
+}
+
 /** What only decisions read, kept beside the columns as one document. */
 export interface TaskMemory {
   readonly last: LastAttempt | null;
@@ -148,6 +156,8 @@ export interface TaskMemory {
   /** When an error trip recovers by itself, and how often it has since the last unblock. Milliseconds since the epoch. */
   readonly autoRecoverAt: number | null;
   readonly autoRecoveries: number;
+  /** The last review lease, whatever became of it: its holder may still report what it used, and hear that it was stopped. */
+  readonly lastReview: LastReview | null;
   /** Agents that reported `fatal` on it since the last unblock. */
   readonly fatalBy: readonly string[];
 }

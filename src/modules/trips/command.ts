@@ -40,7 +40,7 @@ export function commandFor(subject: Subject, recovery: Recovery, version: number
 
 function onRun(runId: string, recovery: Recovery, version: number): Result<RunCommand> {
   const { strategy, reason, assessment, resetTokens, to } = recovery;
-  if (strategy === 'split' || strategy === 'escalate')
+  if (strategy === 'split')
     return wrong(['/strategy'], `${strategy} is for the trip of a task, but this trip is of a run`);
   const { limits, deadlineAt, ...others } = recovery.changes;
   const foreign = Object.keys(others).map((name) => `/changes/${WIRE[name] ?? name}`);

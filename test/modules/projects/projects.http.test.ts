@@ -51,6 +51,15 @@ describe('changing it', () => {
     expect(reset.body.policies).toEqual({});
   });
 
+  it('lifts with null a limit that need not be there, also over the server’s own', async () => {
+    await patch({ limits: { max_cost_usd: 1.5, max_run_tokens: 10 } }).expect(200);
+    const { body } = await patch({ limits: { max_cost_usd: null } }, '"v2"').expect(200);
+    expect(body).toMatchObject({
+      limits: { max_cost_usd: null, max_run_tokens: 10 },
+      effective_limits: { max_cost_usd: null, max_run_tokens: 10 },
+    });
+  });
+
   it('writes an event with the new settings', async () => {
     await patch({ limits: { max_cost_usd: 0.25 } }).expect(200);
     const { body } = await project.http.get('/v1/events?type=project.updated').expect(200);

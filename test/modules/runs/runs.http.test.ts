@@ -67,6 +67,8 @@ describe('a run', () => {
       max_reworks: { value: 2, from: 'run' },
       max_errors: { value: 9, from: 'task' },
       max_tokens: { from: 'server' },
+      max_iterations: { value: 100, from: 'server' },
+      max_run_tokens: { value: null, from: 'server' },
     });
   });
 
@@ -143,6 +145,24 @@ describe('a tripped run', () => {
     );
     expect((await recover(id).expect(422)).body.code).toBe('still_over_limit');
     await recover(id, { reset_tokens: true }).expect(200);
+  });
+
+  it('escalate leaves it to an operator, and changes nothing else', async () => {
+    const { id } = await tripped();
+    const changes = { limits: { max_iterations: 9 } };
+    expect((await recover(id, { strategy: 'escalate', changes }).expect(400)).body.code).toBe(
+      'invalid_request',
+    );
+    expect((await recover(id, { strategy: 'escalate' }).expect(200)).body).toMatchObject({
+      state: 'tripped',
+      recover_count: 0,
+    });
+    await recover(id, { strategy: 'escalate' }).expect(200);
+    const { body } = await play.operator.get(`/v1/events?type=trip.escalated&limit=200`).expect(200);
+    const told = body.data.filter((event: { run_id: string }) => event.run_id === id);
+    expect(told).toMatchObject([{ reason: 'go on', data: { severity: 'HIGH' } }]);
+    expect((await recover(id).expect(403)).body.code).toBe('escalation_required');
+    await recover(id, {}, play.operator).expect(200);
   });
 
   it('terminate ends it', async () => {

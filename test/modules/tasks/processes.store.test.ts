@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Actor } from '../../../src/kernel/actor.js';
-import { newId } from '../../../src/kernel/ids.js';
+import { fromWire, newId } from '../../../src/kernel/ids.js';
 import type { NewTask } from '../../../src/modules/tasks/types.js';
 import { someNewTask, someUsage } from '../../support/builders.js';
 import { commandsOn } from '../../support/commands.js';
@@ -114,6 +114,27 @@ describe('several processes over one database', () => {
     await desk(1).send(planner, on(id).cancel);
     expect(codeOf(await desk(0).send(first, on(id).submit))).toBe('done');
     expect(await rowOf(id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  it('let one probe through a breaker that is half open, however many ask', async () => {
+    const [first = planner, second = planner] = workers;
+    for (let n = 0; n < 5; n += 1) {
+      const id = await created();
+      const worker = n % 2 === 0 ? first : second;
+      await desk(n).send(worker, on(id).claim);
+      expect(codeOf(await desk(n + 1).send(worker, on(id).fail))).toBe('done');
+    }
+    expect(codeOf(await desk(2).send(first, on('').claim_next))).toBe('fleet_breaker_open');
+    db.clock.advance(301);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => desk(n).send(workers[n % 6] ?? planner, on('').claim_next)),
+    );
+    expect(answers.map(codeOf).sort()).toEqual(['done', ...Array(19).fill('fleet_breaker_open')]);
+    const [given] = answers.flatMap((answer) => (answer.kind === 'done' ? bodyOf(answer).claims : []));
+    const prober = workers.find(({ agentId }) => given.task.claimed_by === `agt_${agentId}`) ?? planner;
+    const probe = fromWire('task', given.task.id) ?? '';
+    expect(codeOf(await desk(1).send(prober, on(probe, given.lease_token).submit))).toBe('done');
+    expect(codeOf(await desk(0).send(second, on('').claim_next))).toBe('done');
   });
 
   it('share a queue: every task once', async () => {

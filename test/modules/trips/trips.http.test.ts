@@ -342,6 +342,12 @@ describe('the trip of a run', () => {
       trip: { id: tripId, state: 'closed', resolution: { strategy: 'adjust' } },
       run: { id: runId, state: 'open', iterations: 0, limits: { max_iterations: 9 } },
     });
+    const left = await trippedRun();
+    const { body: grave } = await recover(left.tripId, { strategy: 'escalate', reason: 'x' }).expect(200);
+    expect(grave).toMatchObject({
+      trip: { state: 'open', severity: 'HIGH', action_required: 'BLOCKER_ESCALATION' },
+      run: { state: 'tripped' },
+    });
     const ended = await trippedRun();
     const { body: closed } = await recover(ended.tripId, { strategy: 'terminate', reason: 'x' }).expect(200);
     expect(closed.run.state).toBe('closed');

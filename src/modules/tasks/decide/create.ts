@@ -6,9 +6,10 @@ import { newRun } from '../../runs/decide.js';
 import type { RunStart } from '../../runs/types.js';
 import { runFacts } from '../../runs/wire.js';
 import type { CommandOf, NewTask, Task, TaskMemory } from '../types.js';
-import { cycleRefusal, givenUp, missingDependency, standIns, waitFor, waitsInVain } from './dependencies.js';
+import { givenUp, missingDependency, standIns, waitFor, waitsInVain } from './dependencies.js';
 import type { Draft } from './draft.js';
 import { holdsDedupeKey, NO_COUNTERS, readyFrom } from './machine.js';
+import { inDependencyOrder } from './plan-order.js';
 import * as refusal from './refusals.js';
 import { missingRun } from './runs.js';
 import { settle } from './settle.js';
@@ -29,6 +30,7 @@ const NO_MEMORY: TaskMemory = {
   submitted: false,
   autoRecoverAt: null,
   autoRecoveries: 0,
+  lastReview: null,
   fatalBy: [],
 };
 
@@ -40,8 +42,8 @@ export function create(draft: Draft, command: CommandOf<'create'>): Result<reado
     createRun(draft, command.run);
   }
   const ordered = inDependencyOrder(command.tasks);
-  if (ordered === null) return { ok: false, refusal: cycleRefusal([]) };
-  for (const task of ordered) {
+  if (!ordered.ok) return ordered;
+  for (const task of ordered.value) {
     const refused = createOne(draft, task, command.run?.id ?? null);
     if (refused !== null) return { ok: false, refusal: refused };
   }
@@ -52,29 +54,6 @@ function createRun(draft: Draft, planned: RunStart): void {
   const { now, actor } = draft.context;
   const run = draft.putRun(newRun(planned, actor.projectId, now));
   draft.emitOfRun('run.created', run, { data: runFacts(run) });
-}
-
-/** Tasks of a plan so that each comes after those of the plan it depends on; null when they form a circle. */
-export function inDependencyOrder(tasks: readonly NewTask[]): NewTask[] | null {
-  const byId = new Map(tasks.map((task) => [task.id, task]));
-  const waiting = new Map(
-    tasks.map((task) => [task.id, new Set(task.dependsOn.filter((id) => byId.has(id)))]),
-  );
-  const unlocks = new Map<string, string[]>();
-  for (const [id, needs] of waiting)
-    for (const need of needs) unlocks.set(need, [...(unlocks.get(need) ?? []), id]);
-  const ready = tasks.filter((task) => waiting.get(task.id)?.size === 0);
-  const ordered: NewTask[] = [];
-  for (let task = ready.shift(); task !== undefined; task = ready.shift()) {
-    ordered.push(task);
-    for (const id of unlocks.get(task.id) ?? []) {
-      const needs = waiting.get(id);
-      needs?.delete(task.id);
-      const next = byId.get(id);
-      if (needs?.size === 0 && next !== undefined) ready.push(next);
-    }
-  }
-  return ordered.length === tasks.length ? ordered : null;
 }
 
 /** Creates one task of a plan, in the plan's run unless it names another; a refusal, or null. */

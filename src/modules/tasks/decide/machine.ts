@@ -112,7 +112,12 @@ export function stopWork(draft: Draft, task: Task): Task {
     });
     return withLast({ ...task, lease: null, claimedBy: null }, { outcome: 'stopped' });
   }
-  return { ...task, lease: null, claimedBy: null };
+  const { lastReview } = task.memory;
+  const memory =
+    lease === null || lastReview === null
+      ? task.memory
+      : { ...task.memory, lastReview: { ...lastReview, stopped: true } };
+  return { ...task, lease: null, claimedBy: null, memory };
 }
 
 /** The task with something of its last attempt changed. */

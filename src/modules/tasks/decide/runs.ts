@@ -3,8 +3,8 @@ import { toWire } from '../../../kernel/ids.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
 import { crossings, evaluate, openRunLayers } from '../../guard/evaluate.js';
-import { isSlowLoop, mustEscalate, nothingChanged, stillOverLimit } from '../../guard/recovery.js';
-import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
+import { escalated, isSlowLoop, mustEscalate, nothingChanged, stillOverLimit } from '../../guard/recovery.js';
+import { layerToWire, ownLimitsToWire, tripFacts } from '../../guard/wire.js';
 import { changedRunFields, edited, newRun } from '../../runs/decide.js';
 import { RUN_TRANSITIONS } from '../../runs/transitions.js';
 import type { Run, RunCommand, RunCommandOf } from '../../runs/types.js';
@@ -110,6 +110,7 @@ function operatorsLimit(): Result<never> {
 function recoverRun(draft: Draft, run: Run, command: RunCommandOf<'recover_run'>): Result<string> {
   const { actor } = draft.context;
   const { trip } = run.memory;
+  if (command.strategy === 'escalate') return escalateRun(draft, run, command);
   const byOperator = actor.roles.includes('operator');
   const { maxUnblocks: maxRecoveries } = draft.limitsFor(run);
   if (!byOperator && command.changes.limits?.maxUnblocks !== undefined) return operatorsLimit();
@@ -152,6 +153,19 @@ function recoverRun(draft: Draft, run: Run, command: RunCommandOf<'recover_run'>
     reason,
     data: { assessment, changes, changed: fields, was: trip?.kind ?? null },
   });
+  return ok(run.id);
+}
+
+/** Hands a run's trip to an operator, whatever its severity. */
+function escalateRun(draft: Draft, run: Run, command: RunCommandOf<'recover_run'>): Result<string> {
+  const { changes, resetTokens, reason } = command;
+  if (resetTokens || Object.keys(changes).length > 0)
+    return refused('invalid_request', 'To escalate changes nothing. Leave out changes and reset_tokens.');
+  const grave = run.memory.trip === null ? null : escalated(run.memory.trip);
+  if (grave === null) return ok(run.id);
+  const put = draft.putRun({ ...run, memory: { ...run.memory, trip: grave } });
+  draft.trips.set(grave.id, grave);
+  draft.emitOfRun('trip.escalated', put, { reason, data: tripFacts(grave) });
   return ok(run.id);
 }
 

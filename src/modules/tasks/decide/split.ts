@@ -1,11 +1,10 @@
 import { ok, type Result } from '../../../kernel/refusal.js';
-import { actionFor } from '../../guard/evaluate.js';
-import type { Trip } from '../../guard/types.js';
+import { escalated } from '../../guard/recovery.js';
 import { tripFacts } from '../../guard/wire.js';
 import type { CommandOf } from '../types.js';
-import { createOne, inDependencyOrder } from './create.js';
-import { cycleRefusal } from './dependencies.js';
+import { createOne } from './create.js';
 import type { Draft } from './draft.js';
+import { inDependencyOrder } from './plan-order.js';
 import { invalidTransition } from './refusals.js';
 import { unblock } from './unblock.js';
 
@@ -17,8 +16,8 @@ export function split(draft: Draft, command: CommandOf<'split'>): Result<null> {
   const task = draft.taskOf(command.taskId);
   if (task.state !== 'blocked') return { ok: false, refusal: invalidTransition(task, 'split') };
   const ordered = inDependencyOrder(command.tasks);
-  if (ordered === null) return { ok: false, refusal: cycleRefusal(command.tasks.map(({ id }) => id)) };
-  for (const part of ordered) {
+  if (!ordered.ok) return ordered;
+  for (const part of ordered.value) {
     const refused = createOne(draft, { ...part, parentId: task.id, runId: task.runId }, null);
     if (refused !== null) return { ok: false, refusal: refused };
     const created = draft.taskOf(part.id);
@@ -51,8 +50,8 @@ export function escalate(draft: Draft, command: CommandOf<'escalate'>): Result<n
   const { trip } = task.memory;
   if (trip === null || trip.state !== 'open')
     return { ok: false, refusal: invalidTransition(task, 'escalate') };
-  if (trip.severity === 'HIGH') return ok(null);
-  const grave: Trip = { ...trip, severity: 'HIGH', actionRequired: actionFor('HIGH') };
+  const grave = escalated(trip);
+  if (grave === null) return ok(null);
   draft.put({ ...task, memory: { ...task.memory, trip: grave, autoRecoverAt: null } });
   draft.trips.set(grave.id, grave);
   draft.emit('trip.escalated', task.id, {

@@ -193,7 +193,13 @@ function start(
     draft.limitsOf(task).maxAttemptSeconds,
   );
   if (purpose === 'review') {
-    draft.putQuietly({ ...task, lease, leaseToken: lease.token });
+    const lastReview = { token: lease.token, agentId: actor.agentId, stopped: false };
+    draft.putQuietly({
+      ...task,
+      lease,
+      leaseToken: lease.token,
+      memory: { ...task.memory, lastReview },
+    });
     draft.emit('task.review_claimed', task.id, {
       from: 'in_review',
       to: 'in_review',

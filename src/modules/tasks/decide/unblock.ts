@@ -1,6 +1,6 @@
 import { toWire } from '../../../kernel/ids.js';
 import type { JsonObject } from '../../../kernel/json.js';
-import { ok, type Refusal, type Result } from '../../../kernel/refusal.js';
+import { ok, type Refusal, type Result, refuse } from '../../../kernel/refusal.js';
 import { openTaskLayers } from '../../guard/evaluate.js';
 import { isSlowLoop, nothingChanged, stillOverLimit } from '../../guard/recovery.js';
 import type { Strategy, TaskLimits } from '../../guard/types.js';
@@ -130,6 +130,7 @@ function withoutCancelled(draft: Draft, task: Task): Task {
 
 function withChanges(draft: Draft, task: Task, changes: UnblockChanges): Result<Task> {
   const { excludedAgentId, assignedAgentId, ...edit } = changes;
+  if (excludedAgentId !== undefined && excludedAgentId === assignedAgentId) return bothWays();
   for (const id of [excludedAgentId, assignedAgentId]) {
     if (id !== undefined && draft.context.view.agent(id) === null)
       return { ok: false, refusal: missingAgent(id) };
@@ -186,6 +187,13 @@ function nothingToReview(task: Task): Refusal {
     detail:
       'The task can go straight to review only when its last attempt has a result and no verdict. Unblock it to pending.',
   };
+}
+
+function bothWays(): Result<never> {
+  const detail = 'One agent cannot be both excluded from a task and the only one to work on it.';
+  return refuse('invalid_request', detail, {
+    errors: [{ pointer: '/changes/assigned_agent_id', detail, code: 'invalid' }],
+  });
 }
 
 function missingAgent(id: string): Refusal {

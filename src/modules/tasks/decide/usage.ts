@@ -53,19 +53,15 @@ export function usageFacts(usage: Usage): JsonObject {
 }
 
 /**
- * A report on an attempt that the caller worked on, or on a review it holds: always recorded, after the attempt's end and
- * over every limit too, because the tokens are spent.
+ * A report on an attempt that the caller worked on, or on its review: always recorded, after the end of either and over every
+ * limit too, because the tokens are spent.
  */
 export function reportUsage(draft: Draft, command: CommandOf<'report_usage'>): Result<null> {
   const task = draft.taskOf(command.taskId);
   const { usage } = command;
   const agentId = draft.context.actor.agentId;
   const { last } = task.memory;
-  if (
-    task.lease?.kind === 'review' &&
-    task.lease.agentId === agentId &&
-    task.lease.token === command.leaseToken
-  ) {
+  if (isReviewOf(task, agentId, command.leaseToken)) {
     addToTask(draft, task, usage);
     return recorded(draft, task, usage, { attempt: task.attempt, review: true });
   }
@@ -77,6 +73,13 @@ export function reportUsage(draft: Draft, command: CommandOf<'report_usage'>): R
     addToTask(draft, task, usage);
   }
   return recorded(draft, task, usage, { attempt: attempt.number });
+}
+
+/** Whether a token is that of an agent's review: the one it holds, or the last one, however it ended. */
+export function isReviewOf(task: Task, agentId: string | null, token: number | null): boolean {
+  const { lease, memory } = task;
+  const review = lease?.kind === 'review' ? lease : memory.lastReview;
+  return review !== null && review.agentId === agentId && review.token === token;
 }
 
 function recorded(draft: Draft, task: Task, usage: Usage, about: JsonObject): Result<null> {

@@ -9,7 +9,7 @@ import { endProbe } from './recovery.js';
 import { invalidTransition, leaseLost } from './refusals.js';
 import { progress } from './run.js';
 import { settle } from './settle.js';
-import { addToLast, addToTask, usageFacts } from './usage.js';
+import { addToLast, addToTask, isReviewOf, usageFacts } from './usage.js';
 
 /** What a heartbeat tells its sender to do. */
 export interface Directive {
@@ -46,10 +46,12 @@ function handingIn(draft: Draft, task: Task, leaseToken: number): Hand {
 export function heartbeat(draft: Draft, command: CommandOf<'heartbeat'>): Result<Directive> {
   const task = draft.taskOf(command.taskId);
   const hand = handOf(draft, task, command.leaseToken);
-  if (hand.kind === 'none') return { ok: false, refusal: leaseLost(task) };
+  const isReview = isReviewOf(task, draft.context.actor.agentId, command.leaseToken);
+  const isStopped = hand.kind === 'stopped' || (isReview && task.memory.lastReview?.stopped === true);
+  if (hand.kind === 'none' && !isStopped) return { ok: false, refusal: leaseLost(task) };
   const { usage } = command;
   if (usage !== null) {
-    if (hand.kind === 'holder' && hand.lease.kind === 'review') addToTask(draft, task, usage);
+    if (isReview) addToTask(draft, task, usage);
     else addToLast(draft, task, usage);
     draft.emit('task.usage_reported', task.id, {
       from: task.state,
@@ -59,7 +61,7 @@ export function heartbeat(draft: Draft, command: CommandOf<'heartbeat'>): Result
     settle(draft, task.id);
   }
   const now = draft.taskOf(task.id);
-  if (hand.kind === 'stopped' || now.lease === null) return ok(stop(stopReason(now)));
+  if (isStopped || now.lease === null) return ok(stop(stopReason(now)));
   const lease = extended(now.lease, draft.context.now, draft.limitsOf(now).maxAttemptSeconds);
   draft.putQuietly({ ...now, lease });
   const run = draft.runOf(now);

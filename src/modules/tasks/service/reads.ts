@@ -16,7 +16,7 @@ import {
   type ServerLimits,
 } from '../../guard/limits.js';
 import type { Verdict as GuardVerdict, OwnLimits, TaskLimits } from '../../guard/types.js';
-import { limitsToWire, limitWireName, tripToWire, verdictToWire } from '../../guard/wire.js';
+import { limitsToWire, limitWireName, runLimitsToWire, tripToWire, verdictToWire } from '../../guard/wire.js';
 import { loadHead, loadRules } from '../../projects/index.js';
 import { loadRuns } from '../../runs/index.js';
 import type { Run } from '../../runs/types.js';
@@ -97,7 +97,8 @@ export class Reads {
     if (!seen.ok) return seen;
     const { task, run, projectLimits, limits } = seen.value;
     const origins: JsonObject = {};
-    const inForce = limitsToWire(limits);
+    const runLimits = effectiveRunLimits(run.limits, projectLimits, this.deps.limits);
+    const inForce = { ...limitsToWire(limits), ...runLimitsToWire(runLimits) };
     for (const name of limitNames()) {
       const value = inForce[limitWireName(name)];
       if (value === undefined) continue;

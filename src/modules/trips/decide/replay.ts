@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../kernel/json.js';
-import { limitNames } from '../../guard/limits.js';
+import { isOptionalLimit, limitNames } from '../../guard/limits.js';
 import type { Layer, OwnLimits } from '../../guard/types.js';
 import { limitWireName, toMicros } from '../../guard/wire.js';
 
@@ -71,13 +71,9 @@ export function limitsIn(wire: Json | undefined): OwnLimits {
   for (const name of limitNames()) {
     const value = from[limitWireName(name)];
     if (typeof value === 'number') limits[name] = name.endsWith('Micros') ? toMicros(value) : value;
-    else if (value === null && isOptional(name)) limits[name] = null;
+    else if (value === null && isOptionalLimit(name)) limits[name] = null;
   }
   return limits;
-}
-
-function isOptional(name: string): name is 'maxCostMicros' | 'maxRunTokens' | 'maxRunCostMicros' {
-  return name === 'maxCostMicros' || name === 'maxRunTokens' || name === 'maxRunCostMicros';
 }
 
 /** A time in an event, in milliseconds since the epoch. */
