@@ -14,15 +14,9 @@ import type { AttemptWrite, Draft } from './decide/draft.js';
 import { placementOf } from './decide/machine.js';
 import { decide } from './decide.js';
 import { type CommitMark, type Committed, type Envelope, keptId } from './envelope.js';
-import {
-  deleteEdges,
-  editTasks,
-  insertAttempts,
-  insertEdges,
-  insertTasks,
-  updateAttempts,
-  writeTasks,
-} from './store.js';
+import { insertAttempts, updateAttempts } from './store/write-attempts.js';
+import { deleteEdges, insertEdges } from './store/write-edges.js';
+import { editTasks, insertTasks, writeTasks } from './store/write-tasks.js';
 import type { Task } from './types.js';
 
 /** Commands decided together over one board, and all the rows they change. */

@@ -23,7 +23,6 @@ import type { Run } from '../../runs/types.js';
 import { type Brief, briefToMarkdown, briefToWire } from '../brief.js';
 import { notFound } from '../decide/refusals.js';
 import { guardInputOf } from '../decide/settle.js';
-import { loadTasks } from '../store.js';
 import {
   CLAIMABLE_LOOKED_AT,
   countClaimable,
@@ -31,7 +30,8 @@ import {
   listTasks,
   pageOfAttempts,
   type TaskFilter,
-} from '../store-read.js';
+} from '../store/read.js';
+import { loadTasks } from '../store.js';
 import type { ClaimPurpose, Task } from '../types.js';
 import { attemptToWire, taskToWire, time } from '../wire.js';
 

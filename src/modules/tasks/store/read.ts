@@ -1,7 +1,7 @@
-import { type Queryable, rowsOf } from '../../db/statement.js';
-import { type AttemptRow, attemptOf, type TaskRow, taskOf } from './rows.js';
-import { ATTEMPT_COLUMNS, TASK_COLUMNS } from './store.js';
-import type { Attempt, ClaimPurpose, Task, TaskState } from './types.js';
+import { type Queryable, rowsOf } from '../../../db/statement.js';
+import { type AttemptRow, attemptOf, type TaskRow, taskOf } from '../rows.js';
+import { ATTEMPT_COLUMNS, TASK_COLUMNS } from '../store.js';
+import type { Attempt, ClaimPurpose, Task, TaskState } from '../types.js';
 
 /** Which tasks a list shows. */
 export interface TaskFilter {
