@@ -6,7 +6,7 @@ import type { QueueFilter, RosterAgent, View } from './decide/context.js';
 import { waitsFor } from './decide/dependencies.js';
 import type { Draft } from './decide/draft.js';
 import { holdsDedupeKey, isTerminal } from './decide/machine.js';
-import type { Attempt, Task } from './types.js';
+import type { AnyAttempt, Task } from './types.js';
 import { type Window, Windows } from './windows.js';
 
 /** Which attempt of a task, by its lease token or its number. */
@@ -45,7 +45,7 @@ export class Board implements View {
     () => this.now,
   );
   private readonly dependantIds = new Map<string, readonly string[]>();
-  private readonly attempts: Attempt[] = [];
+  private readonly attempts: AnyAttempt[] = [];
   private readonly attemptsLookedUp = new Set<string>();
   private readonly reachable = new Map<string, readonly string[]>();
   private readonly dedupe = new Map<string, string | null>();
@@ -139,7 +139,7 @@ export class Board implements View {
     for (const id of wanted) this.dependantIds.set(id, found.get(id) ?? []);
   }
 
-  rememberAttempts(wanted: readonly AttemptKey[], attempts: readonly Attempt[]): void {
+  rememberAttempts(wanted: readonly AttemptKey[], attempts: readonly AnyAttempt[]): void {
     for (const key of wanted) this.attemptsLookedUp.add(attemptKey(key));
     this.attempts.push(...attempts);
   }
@@ -177,7 +177,9 @@ export class Board implements View {
       if (isFirst && !this.dependantIds.has(dependsOnId)) this.dependantIds.set(dependsOnId, []);
     }
     for (const task of draft.tasks.values()) {
-      this.count(this.tasks.get(task.id) ?? null, task);
+      const before = this.tasks.get(task.id) ?? null;
+      this.count(before, task);
+      if (before !== null) this.keepLast(before);
       this.remember(task);
       this.touched.add(task.id);
       this.keepDedupe(task);
@@ -191,6 +193,17 @@ export class Board implements View {
       const known = this.attempts[at];
       if (known !== undefined) this.attempts[at] = { ...known, ...write };
     }
+  }
+
+  /**
+   * What was loaded of a task's last attempt stands on the task, which this command changes: later in the batch it may be the
+   * attempt before, or one whose lease has ended. While it was the last and under way, nothing can have come late for it; where
+   * it had ended before the batch, a command that asks for what came late has had it loaded.
+   */
+  private keepLast({ id: taskId, memory: { last } }: Task): void {
+    if (last === null || this.attempt(taskId, last) !== null) return;
+    const { number, agentId, token: leaseToken, outcome, usage } = last;
+    this.attempts.push({ taskId, number, agentId, leaseToken, outcome, usage, lateResult: null });
   }
 
   private applyEdges({ edges, droppedEdges }: Draft): void {
@@ -276,7 +289,10 @@ export class Board implements View {
     return ids.map((id) => this.task(id)).filter((task) => task !== null);
   }
 
-  attempt(taskId: string, which: { readonly number: number } | { readonly token: number }): Attempt | null {
+  attempt(
+    taskId: string,
+    which: { readonly number: number } | { readonly token: number },
+  ): AnyAttempt | null {
     const found = this.attempts.find(
       (attempt) =>
         attempt.taskId === taskId &&

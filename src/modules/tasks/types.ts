@@ -226,6 +226,12 @@ export interface Attempt {
   readonly verdict: Verdict | null;
 }
 
+/** What decisions read of an attempt that need not be its task's last. */
+export type AnyAttempt = Pick<
+  Attempt,
+  'taskId' | 'number' | 'agentId' | 'leaseToken' | 'outcome' | 'usage' | 'lateResult'
+>;
+
 /** How much an attempt changed, for the complexity of a session's last task. */
 export interface Change {
   readonly lines: number;

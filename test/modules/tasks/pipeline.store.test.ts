@@ -206,6 +206,45 @@ describe('within one batch', () => {
     expect(rows).toEqual([{ late_result: 'first' }]);
   });
 
+  it('a report on an attempt is counted on it, though the next one has begun meanwhile', async () => {
+    const id = await created();
+    await one.send(executor, on(id).claim);
+    await one.send(executor, on(id).release);
+    const report = (by: object) =>
+      one.send(executor, { ...on(id).report_usage, ...by, usage: someUsage(100) });
+    const next = one.send(other, on(id).claim);
+    expect(await together(next, report({ leaseToken: 1 }), report({ attempt: 1 }))).toEqual([
+      'done',
+      'done',
+      'done',
+    ]);
+    const { rows } = await db.pool.query(
+      `SELECT (usage->'tokens'->>'input')::int AS input FROM attempts WHERE task_id = $1 ORDER BY number`,
+      [id],
+    );
+    expect(rows).toEqual([{ input: 200 }, { input: 0 }]);
+  });
+
+  it('a result that comes too late is kept, though its lease was given back only just before', async () => {
+    const id = await created();
+    await one.send(executor, on(id).claim);
+    const late = (result: string) => one.send(executor, { ...on(id).submit, result });
+    const release = one.send(executor, on(id).release);
+    expect(await together(release, late('first'), one.send(other, on(id).claim), late('second'))).toEqual([
+      'done',
+      'lease_lost',
+      'done',
+      'lease_lost',
+    ]);
+    const { rows } = await db.pool.query('SELECT late_result FROM attempts WHERE task_id = $1', [id]);
+    expect(rows.map((row) => row.late_result).sort()).toEqual(['first', null]);
+    const events = await db.pool.query(
+      `SELECT 1 FROM events WHERE task_id = $1 AND type = 'task.late_result'`,
+      [id],
+    );
+    expect(events.rowCount).toBe(1);
+  });
+
   it('a task is blocked by a dependency and lifted again', async () => {
     const id = await created();
     const block = { ...on(id).block, kind: 'dependency' as const };

@@ -4,7 +4,7 @@ import type { ServerLimits } from '../../guard/limits.js';
 import type { Breaker, OwnLimits } from '../../guard/types.js';
 import type { Policies } from '../../projects/types.js';
 import type { Run } from '../../runs/types.js';
-import type { Attempt, ClaimPurpose, Task } from '../types.js';
+import type { AnyAttempt, ClaimPurpose, Task } from '../types.js';
 
 /** An agent as decisions see it. */
 export interface RosterAgent {
@@ -34,7 +34,7 @@ export interface View {
   defaultRun(): Run;
   /** The tasks that wait for this one. */
   dependants(taskId: string): readonly Task[];
-  attempt(taskId: string, which: { readonly number: number } | { readonly token: number }): Attempt | null;
+  attempt(taskId: string, which: { readonly number: number } | { readonly token: number }): AnyAttempt | null;
   /** Open tasks that may be claimed now, in claim order. */
   queue(filter: QueueFilter): Iterable<Task>;
   /** The open task that holds a dedupe key. */
