@@ -1,22 +1,31 @@
 import pg from 'pg';
 import type { Result } from '../kernel/refusal.js';
+import { isDatabaseUnavailable } from './faults.js';
 import type { Pool, Queryable } from './statement.js';
 
-/** Runs `work` in one transaction: committed when it succeeds, rolled back when it refuses or throws. */
+/**
+ * Runs `work` in one transaction: committed when it succeeds, rolled back when it refuses or throws. Where the connection is
+ * lost at the commit, `isCommitted` is asked whether it was made.
+ */
 export async function inTransaction<T>(
   pool: Pool,
   work: (tx: Queryable) => Promise<Result<T>>,
+  isCommitted: () => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<Result<T>> {
   const client = await pool.connect();
+  let result: Result<T> | null = null;
   try {
     await client.query('BEGIN');
-    const result = await work(client);
+    result = await work(client);
     await client.query(result.ok ? 'COMMIT' : 'ROLLBACK');
     client.release();
     return result;
   } catch (error) {
     // Whatever state the connection is in, ending it rolls the transaction back.
     client.release(true);
+    if (result === null || !isDatabaseUnavailable(error)) throw error;
+    // What was refused changes nothing, whether the end of its transaction is heard of or not.
+    if (!result.ok || (await isCommitted())) return result;
     throw error;
   }
 }

@@ -158,3 +158,13 @@ export async function lastPositions(
   });
   return new Map(rows.map((row) => [row.id, row.position]));
 }
+
+/** The event at a position. */
+export async function eventIdAt(db: Queryable, projectId: string, position: number): Promise<string | null> {
+  const [row] = await rowsOf<{ id: string }>(db, {
+    name: 'events_at',
+    text: 'SELECT id FROM events WHERE project_id = $1 AND position = $2',
+    values: [projectId, position],
+  });
+  return row?.id ?? null;
+}

@@ -16,3 +16,10 @@ export interface EventFilter {
   readonly taskId?: string;
   readonly agentId?: string;
 }
+
+/** What one event tells of a commit whose fate is unknown: it stands at its place, or the commit was not made. */
+export interface CommitMark {
+  readonly projectId: string;
+  readonly position: number;
+  readonly eventId: string | null;
+}

@@ -7,7 +7,7 @@ import type { NewId } from '../../kernel/ids.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { ok, type Result, refuse } from '../../kernel/refusal.js';
 import type { Idempotency, RequestContext } from '../../kernel/request.js';
-import { appendEvents } from '../events/index.js';
+import { appendEvents, type CommitMark, committed } from '../events/index.js';
 import { advance, keepAnswers, loadHead, loadKeptAnswers } from './store.js';
 
 /** What administrative changes are made with. */
@@ -44,7 +44,8 @@ export interface Administered {
 
 /**
  * The one way by which agents, keys, projects and their settings change. Holds the project while `change` runs, so that nobody
- * else's commit comes in between; a second request with the same retry key waits here for the first and gets its answer.
+ * else's commit comes in between; a second request with the same retry key waits here for the first and gets its answer. A
+ * commit whose answer is lost is settled here: nobody could be told the secret again.
  */
 export async function administer(
   deps: AdministerDeps,
@@ -53,8 +54,8 @@ export async function administer(
 ): Promise<Result<Administered>> {
   const { actor, request, idempotency } = by;
   const { projectId, agentId } = actor;
-  let moved = false;
-  const result = await inTransaction<Administered>(deps.pool, async (tx) => {
+  let mark: CommitMark | null = null;
+  const work = async (tx: Queryable): Promise<Result<Administered>> => {
     const head = await loadHead(tx, projectId, deps.clock.offsetMs(), true);
     if (head === null) throw new Error(`project ${projectId} is not there`);
     const retry = agentId === null || idempotency === null ? null : { agentId, ...idempotency };
@@ -67,16 +68,16 @@ export async function administer(
     const { events, answer, secret, version } = changed.value;
     const body = JSON.stringify(answer);
     if (events.length > 0) {
-      moved = true;
       await rowsOf(tx, advance(projectId, head.revision, events.length));
-      const committed = events.map((event, index) => ({
+      const appended = events.map((event, index) => ({
         event,
         id: deps.newId(),
         position: head.position + index + 1,
         at: head.now,
         request,
       }));
-      await rowsOf(tx, appendEvents(projectId, committed));
+      await rowsOf(tx, appendEvents(projectId, appended));
+      mark = { projectId, position: head.position + 1, eventId: appended[0]?.id ?? null };
       if (retry !== null)
         await rowsOf(tx, keepAnswers(projectId, [{ ...retry, kind: 'done', answer: body }], head.now));
     }
@@ -85,8 +86,10 @@ export async function administer(
       version: version ?? null,
       replayed: false,
     });
-  });
-  if (moved && result.ok) deps.onCommit(projectId);
+  };
+  const isCommitted = async (): Promise<boolean> => mark === null || committed(deps.pool, mark);
+  const result = await inTransaction(deps.pool, work, isCommitted);
+  if (mark !== null && result.ok) deps.onCommit(projectId);
   return result;
 }
 

@@ -1,7 +1,7 @@
 import type { Statement } from '../../db/statement.js';
 import type { Answer } from '../../kernel/answer.js';
 import type { NewId } from '../../kernel/ids.js';
-import { appendEvents, type CommittedEvent } from '../events/index.js';
+import { appendEvents, type CommitMark, type CommittedEvent } from '../events/index.js';
 import { writeBreakers, writeTrips } from '../guard/index.js';
 import type { ServerLimits } from '../guard/limits.js';
 import type { Breaker, Trip } from '../guard/types.js';
@@ -13,7 +13,7 @@ import type { Board } from './board.js';
 import type { AttemptWrite, Draft } from './decide/draft.js';
 import { placementOf } from './decide/machine.js';
 import { decide } from './decide.js';
-import { type CommitMark, type Committed, type Envelope, keptId } from './envelope.js';
+import { type Committed, type Envelope, keptId } from './envelope.js';
 import { insertAttempts, updateAttempts } from './store/write-attempts.js';
 import { deleteEdges, insertEdges } from './store/write-edges.js';
 import { editTasks, insertTasks, writeTasks } from './store/write-tasks.js';

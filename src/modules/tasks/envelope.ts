@@ -22,13 +22,6 @@ export interface Committed {
   readonly now: number;
 }
 
-/** What one event tells of a commit whose fate is unknown: it stands at its place, or the commit was not made. */
-export interface CommitMark {
-  readonly projectId: string;
-  readonly position: number;
-  readonly eventId: string | null;
-}
-
 /** The name under which an answer is kept. */
 export function keptId({ agentId, route, key }: Pick<KeptAnswer, 'agentId' | 'route' | 'key'>): string {
   return `${agentId}|${route}|${key}`;

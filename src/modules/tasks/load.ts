@@ -1,12 +1,11 @@
-import { isDatabaseUnavailable } from '../../db/faults.js';
-import { type Queryable, rowsOf } from '../../db/statement.js';
+import type { Queryable } from '../../db/statement.js';
 import { loadRoster } from '../agents/index.js';
 import { loadBreakers } from '../guard/index.js';
 import { ownLimitsOf } from '../guard/limits.js';
 import { type Head, type KeptAnswer, loadHead, loadKeptAnswers, loadRules } from '../projects/index.js';
 import { loadLiveRuns, loadRuns } from '../runs/index.js';
 import type { Board } from './board.js';
-import { type CommitMark, type Envelope, keptId } from './envelope.js';
+import { type Envelope, keptId } from './envelope.js';
 import { type Needs, needsOf } from './needs.js';
 import {
   loadAttempts,
@@ -154,29 +153,4 @@ export async function proveHead(db: Queryable, board: Board): Promise<boolean> {
   const proven = head !== null && head.revision === board.revision;
   board.endBatch();
   return proven;
-}
-
-/** How long, and how often, a lost answer is asked for while the database comes back. */
-const LOST_ANSWER_MS = 3_000;
-const ASK_EVERY_MS = 50;
-
-/**
- * Whether a commit whose answer was lost was made after all: its first event stands in the log, or does not. Where the
- * database stays away that cannot be known, and the error that says so is thrown.
- */
-export async function committed(db: Queryable, mark: CommitMark): Promise<boolean> {
-  const until = performance.now() + LOST_ANSWER_MS;
-  for (;;) {
-    try {
-      const rows = await rowsOf<{ id: string }>(db, {
-        name: 'events_at',
-        text: 'SELECT id FROM events WHERE project_id = $1 AND position = $2',
-        values: [mark.projectId, mark.position],
-      });
-      return rows[0]?.id === mark.eventId;
-    } catch (error) {
-      if (!isDatabaseUnavailable(error) || performance.now() > until) throw error;
-      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
-    }
-  }
 }

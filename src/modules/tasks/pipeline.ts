@@ -12,13 +12,14 @@ import {
 import type { Answer } from '../../kernel/answer.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { NewId } from '../../kernel/ids.js';
+import { committed } from '../events/index.js';
 import type { ServerLimits } from '../guard/limits.js';
 import { type KeptAnswer, MOVED_ON } from '../projects/index.js';
 import type { Policies } from '../projects/types.js';
 import { Batch } from './batch.js';
 import { Board } from './board.js';
 import type { Committed, Envelope } from './envelope.js';
-import { committed, load, proveHead } from './load.js';
+import { load, proveHead } from './load.js';
 
 interface Waiting extends Envelope {
   readonly resolve: (answer: Answer) => void;
