@@ -154,16 +154,22 @@ class Lane {
   private async tryLocked(envelopes: readonly Envelope[]): Promise<readonly Answer[] | null> {
     const client = await this.deps.pool.connect();
     let batch: Batch;
+    let statements: readonly Statement[];
     try {
       await rowsOf(client, BEGIN);
       batch = await this.decide(client, envelopes, true);
+      statements = [...batch.statements(), COMMIT];
     } catch (error) {
       client.release(true);
       throw error;
     }
-    if (!batch.isEmpty) return this.write(client, batch, [...batch.statements(), COMMIT]);
-    await rowsOf(client, ROLLBACK);
-    client.release();
+    if (!batch.isEmpty) return this.write(client, batch, statements);
+    // Refused over a project that was held: that is right whether the end of the transaction is heard of or not.
+    const isLost = await rowsOf(client, ROLLBACK).then(
+      () => false,
+      () => true,
+    );
+    client.release(isLost);
     this.board.endBatch();
     return batch.answers;
   }
