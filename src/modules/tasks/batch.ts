@@ -228,7 +228,7 @@ export class Batch {
       events: this.events.length,
       offered: this.reopened ? Number.POSITIVE_INFINITY : placed.filter(({ queue }) => queue !== null).length,
       dueAt: due.length === 0 ? null : Math.min(...due),
-      now: board.now,
+      now: board.now + (performance.now() - board.nowSince),
     };
   }
 }

@@ -32,6 +32,8 @@ export class Board implements View {
   limits: OwnLimits = {};
   policies: ProjectPolicies = {};
   now = 0;
+  /** This process's steady clock when it was that time. */
+  nowSince = 0;
   /** The database's clock at the last own commit, and this process's steady clock then; null when that is unknown. */
   clock: { readonly database: number; readonly steady: number } | null = null;
   readonly runs = new Map<string, Run>();

@@ -19,6 +19,7 @@ export interface Committed {
   readonly offered: number;
   /** The earliest time, in milliseconds since the epoch by the database's clock, at which a task written is due. */
   readonly dueAt: number | null;
+  /** That clock's time when the commit was made, not when it was decided. */
   readonly now: number;
 }
 

@@ -75,11 +75,15 @@ async function loadFrame(
       ? []
       : [{ agentId: actor.agentId, route: idempotency.route, key: idempotency.key }],
   );
+  // A server's own command says that a time has passed, by the database's clock: a guess at it that is a little behind would not
+  // see that yet, and the command would be in vain.
+  const isTimed = envelopes.some(({ actor }) => actor.agentId === null);
   const head =
-    (options.lock ? null : freshHead(board, options.offsetMs)) ??
+    (options.lock || isTimed ? null : freshHead(board, options.offsetMs)) ??
     (await loadHead(db, projectId, options.offsetMs, options.lock));
   if (head === null) throw new Error(`project ${projectId} is not there`);
   board.now = head.now;
+  board.nowSince = performance.now();
   if (head.revision !== board.revision) {
     board.forget();
     board.revision = head.revision;

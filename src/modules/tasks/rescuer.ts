@@ -57,10 +57,11 @@ export class Rescuer {
     const { deps } = this;
     for (;;) {
       const { due, nextInMs } = await deps.loadDue(deps.clock.offsetMs(), BATCH);
+      const lookedAt = performance.now();
       const sent = await Promise.allSettled(due.map((one) => deps.send(this.envelope(one))));
       for (const result of sent) if (result.status === 'rejected') throw result.reason;
       if (due.length < BATCH) {
-        if (nextInMs !== null && !this.stopped) this.schedule(nextInMs);
+        if (nextInMs !== null && !this.stopped) this.schedule(nextInMs - (performance.now() - lookedAt));
         return;
       }
     }
