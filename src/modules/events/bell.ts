@@ -67,11 +67,13 @@ export class Bell {
   private async wait(ear: Ear, ms: number, signal: AbortSignal): Promise<void> {
     if (!ear.rang && !this.closed && !signal.aborted) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
         const wake = (): void => {
           clearTimeout(timer);
+          // A stream waits with one signal as often as something happens.
+          signal.removeEventListener('abort', wake);
           resolve();
         };
+        const timer = setTimeout(wake, ms);
         ear.wake = wake;
         signal.addEventListener('abort', wake, { once: true });
       });
