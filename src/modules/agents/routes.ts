@@ -98,7 +98,7 @@ export function agentsRoutes(app: FastifyInstance, agents: Agents): void {
         tags: TAGS,
         summary: 'Revoke a key',
         description:
-          'No process accepts the key longer than 5 seconds after this answer. Revoking it again changes nothing.',
+          'No process accepts the key longer than 5 seconds after this answer; its open streams end, and its waiting calls are given nothing, in the same time. Revoking it again changes nothing.',
         params: schema.keyParams,
         response: { 204: z.null().describe('The key is revoked.') },
       },

@@ -42,12 +42,16 @@ export function eventsRoutes(app: FastifyInstance, events: Events, isWelcome: St
       const position = positionIn(cursor ?? after);
       if (position === null)
         return reply.refuse(noPosition(cursor === undefined ? '/query/after' : '/query/cursor'));
-      const { projectId } = callerOf(request);
+      const actor = callerOf(request);
+      const { projectId } = actor;
+      const filter = filterOf(wanted);
       const page = { after: position, limit };
       const found =
         wait_seconds === 0
-          ? await events.list(projectId, filterOf(wanted), page)
-          : await events.wait(projectId, filterOf(wanted), page, wait_seconds * 1000, goneSignal(reply));
+          ? await events.list(projectId, filter, page)
+          : await events.wait(projectId, filter, page, wait_seconds * 1000, goneSignal(reply), () =>
+              isWelcome(actor),
+            );
       return sendJson(reply, 200, JSON.stringify(listOf(request, reply, found, eventToWire)));
     },
   );

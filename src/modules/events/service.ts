@@ -15,6 +15,9 @@ export interface EventPage {
   readonly limit: number;
 }
 
+/** How long a waiting read trusts that its caller is still welcome while it has nothing to give. */
+const ASK_EVERY_MS = 4_000;
+
 /** How many events a stream reads at once, which is also the most it holds for a slow client. */
 const STREAM_READ = 100;
 
@@ -45,22 +48,33 @@ export class Events {
     return { data, nextCursor: more ? encodeCursor(String(last.position)) : null };
   }
 
-  /** The same, but where there is nothing yet waits for it, without holding anything, until `waitMs` have passed. */
+  /**
+   * The same, but where there is nothing yet waits for it, without holding anything, until `waitMs` have passed. Nothing is
+   * given to who is no longer welcome when the wait ends.
+   */
   async wait(
     projectId: string,
     filter: EventFilter,
     page: EventPage,
     waitMs: number,
     signal: AbortSignal,
+    isWelcome: () => Promise<boolean>,
   ): Promise<Page<CommittedEvent>> {
     const listener = this.bell.listen(projectId);
-    const until = performance.now() + waitMs;
+    let now = performance.now();
+    const until = now + waitMs;
+    let askAt = now + ASK_EVERY_MS;
     try {
-      for (;;) {
+      for (let waited = false; ; waited = true) {
         const found = await this.list(projectId, filter, page);
-        const left = until - performance.now();
-        if (found.data.length > 0 || left <= 0 || this.bell.isClosed || signal.aborted) return found;
-        await listener.next(left, signal);
+        now = performance.now();
+        const ends = found.data.length > 0 || now >= until || this.bell.isClosed || signal.aborted;
+        if (waited && (ends || now >= askAt)) {
+          if (!(await isWelcome())) return { data: [], nextCursor: null };
+          askAt = now + ASK_EVERY_MS;
+        }
+        if (ends) return found;
+        await listener.next(Math.min(until, askAt) - now, signal);
       }
     } finally {
       listener.leave();

@@ -9,8 +9,10 @@ export interface StreamHooks {
   readonly hangUp: () => void;
 }
 
-/** How often a stream must be given a batch, even an empty one: a revoked key ends its streams this fast. */
-export const LOOK_UP_MS = 4_000;
+/** A stream gives nothing when its key was last found in force longer ago than this: then it asks first. */
+const ASK_EVERY_MS = 1_000;
+/** How often a stream must be given a batch, even an empty one. With the time above, so long a revoked key's line may stay open. */
+export const LOOK_UP_MS = 3_000;
 /** Silence is broken by a comment, so that nobody on the way takes the line for dead. */
 const PULSE_MS = 15_000;
 /** A client that takes nothing for so long is hung up on. */
@@ -27,7 +29,7 @@ export async function* messagesOf(
   let spokeAt = performance.now();
   let askedAt = spokeAt;
   for await (const batch of batches) {
-    if (performance.now() - askedAt >= LOOK_UP_MS) {
+    if (performance.now() - askedAt >= ASK_EVERY_MS) {
       if (!(await hooks.isWelcome())) return;
       askedAt = performance.now();
     }
