@@ -5,6 +5,7 @@ import type TestAgent from 'supertest/lib/agent.js';
 import { buildApp } from '../../src/app.js';
 import { createDefaultProject } from '../../src/bootstrap.js';
 import { loadConfig } from '../../src/config.js';
+import { createPool } from '../../src/db/pool.js';
 import { createPrisma } from '../../src/db/prisma.js';
 import { createDeps, type Deps } from '../../src/deps.js';
 import { createLog } from '../../src/http/index.js';
@@ -14,6 +15,7 @@ import { newId } from '../../src/kernel/ids.js';
 import type { Tasks } from '../../src/modules/tasks/index.js';
 import { checkAnswers } from './answer-check.js';
 import { createTestDatabase } from './database.js';
+import { quietLog } from './server.js';
 
 /** An agent of the test's project. */
 export interface TestCaller {
@@ -57,6 +59,15 @@ export interface TestAppOptions {
   readonly timers?: boolean;
 }
 
+/** Another process of the same service: rooms, connections and caches of its own over the first one's database and clock. */
+export interface SecondApp {
+  readonly url: string;
+  /** Sends requests with that key. */
+  withKey(key: string): TestAgent;
+  /** Ends it; the database stays. */
+  close(): Promise<void>;
+}
+
 /** No test is about these limits but those that set them. */
 const UNLIMITED = {
   FUSEBOARD_RATE_LIMIT_PER_MINUTE: '1000000000',
@@ -64,33 +75,54 @@ const UNLIMITED = {
   FUSEBOARD_FLEET_THRESHOLD: '1000',
 };
 
+function depsOver(
+  { url: databaseUrl, pool }: { readonly url: string; readonly pool: pg.Pool },
+  clock: ReturnType<typeof movableClock>,
+  variables: TestAppOptions['config'] = {},
+  write: (line: string) => void = () => undefined,
+): Deps {
+  const config = loadConfig({ ...UNLIMITED, DATABASE_URL: databaseUrl, ...variables });
+  const log = createLog(config.logLevel, { write });
+  return createDeps({ config, log, databaseUrl, pool, prisma: createPrisma(pool), clock, newId });
+}
+
+async function serve(deps: Deps): Promise<{ readonly app: FastifyInstance; readonly url: string }> {
+  const app = await buildApp(deps, () => ({ ok: true, reasons: [] }));
+  checkAnswers(app);
+  return { app, url: await app.listen({ port: 0, host: '127.0.0.1' }) };
+}
+
+function callerAt(url: string, key: string | null): TestAgent {
+  const agent = supertest.agent(url);
+  return key === null ? agent : agent.set('authorization', `Bearer ${key}`);
+}
+
+/** Starts the service once more over the database of a first one. Close it before that one. */
+export async function startSecondApp({ databaseUrl, clock }: TestApp): Promise<SecondApp> {
+  const pool = createPool({ databaseUrl, poolSize: 8, statementTimeoutMs: 15_000 }, quietLog);
+  const { app, url } = await serve(depsOver({ url: databaseUrl, pool }, clock));
+  return {
+    url,
+    withKey: (key) => callerAt(url, key),
+    async close() {
+      await app.close();
+      await pool.end();
+    },
+  };
+}
+
 /** Starts the whole service for one test file. Close it in `afterAll`. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const clock = options.clock ?? movableClock();
   const database = await createTestDatabase();
   const { pool } = database;
-  const config = loadConfig({ ...UNLIMITED, DATABASE_URL: database.url, ...options.config });
   const logLines: string[] = [];
-  const log = createLog(config.logLevel, { write: (line) => void logLines.push(line) });
-  const deps = createDeps({
-    config,
-    log,
-    databaseUrl: database.url,
-    pool,
-    prisma: createPrisma(pool),
-    clock,
-    newId,
-  });
+  const deps = depsOver(database, clock, options.config, (line) => void logLines.push(line));
   const made = await createDefaultProject(deps.administration);
-  const app = await buildApp(deps, () => ({ ok: true, reasons: [] }));
-  checkAnswers(app);
+  const { app, url } = await serve(deps);
   if (options.timers === true) deps.tasks.start();
-  const url = await app.listen({ port: 0, host: '127.0.0.1' });
 
-  const withKey = (key: string | null): TestAgent => {
-    const agent = supertest.agent(url);
-    return key === null ? agent : agent.set('authorization', `Bearer ${key}`);
-  };
+  const withKey = (key: string | null): TestAgent => callerAt(url, key);
   const keyOf = (role: Role): string => made?.get(role) ?? '';
   const keys = {
     planner: keyOf('planner'),
