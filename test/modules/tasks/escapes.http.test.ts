@@ -54,6 +54,23 @@ describe('what replaces a task', () => {
   });
 });
 
+describe('the parts of a task that is taken apart', () => {
+  it('answer for what it has been through, and the log says so from their first event on', async () => {
+    const whole = await play.create();
+    const { open_trip_id } = await play.tripByRework(whole.id);
+    await play.planner
+      .post(`/v1/trips/${open_trip_id}/recover`)
+      .send({ strategy: 'split', reason: 'too much at once', tasks: [{ ref: 'a', title: 'One half' }] })
+      .expect(200);
+    const { body: parts } = await play.planner.get(`/v1/tasks?parent_id=${whole.id}`).expect(200);
+    const [part] = parts.data;
+    const history = { rework_total: 5, error_total: 0, trip_count: 1, unblock_count: 1 };
+    expect(part).toMatchObject(history);
+    const { body: log } = await play.planner.get(`/v1/tasks/${part.id}/events`).expect(200);
+    expect(log.data[0]).toMatchObject({ type: 'task.created', counters: history });
+  });
+});
+
 describe('an answer that is given again', () => {
   it('has the ETag of the first', async () => {
     const create = () =>

@@ -3,6 +3,7 @@ import { evaluate, openTaskLayers } from '../../../src/modules/guard/evaluate.js
 import { effectiveLimits, effectiveRunLimits } from '../../../src/modules/guard/limits.js';
 import { TASK_LAYERS } from '../../../src/modules/guard/types.js';
 import { standIns } from '../../../src/modules/tasks/decide/dependencies.js';
+import { countersOf } from '../../../src/modules/tasks/decide/draft.js';
 import { guardInputOf } from '../../../src/modules/tasks/decide/settle.js';
 import { type Decision, Draft } from '../../../src/modules/tasks/decide.js';
 import { TRANSITIONS } from '../../../src/modules/tasks/transitions.js';
@@ -27,9 +28,13 @@ export function expectSound(world: World, changed: Iterable<string>): void {
 /** What holds in the end: of every task, and of the log. */
 export function expectSoundLog(world: World): void {
   expectSound(world, world.tasks.keys());
-  for (const { id, eventNumber } of world.tasks.values()) {
-    const numbers = world.events.filter((event) => event.taskId === id).map(({ number }) => number);
-    expect(numbers).toEqual(Array.from({ length: eventNumber }, (_, i) => i + 1));
+  for (const task of world.tasks.values()) {
+    const own = world.events.filter((event) => event.taskId === task.id);
+    expect(own.map(({ number }) => number)).toEqual(
+      Array.from({ length: task.eventNumber }, (_, i) => i + 1),
+    );
+    const last = own.at(-1);
+    if (last !== undefined) expect(last.counters).toEqual(countersOf(task));
   }
   expectNoStartUnderTrip(world);
 }

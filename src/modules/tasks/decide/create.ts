@@ -44,7 +44,7 @@ export function create(draft: Draft, command: CommandOf<'create'>): Result<reado
   const ordered = inDependencyOrder(command.tasks);
   if (!ordered.ok) return ordered;
   for (const task of ordered.value) {
-    const refused = createOne(draft, task, command.run?.id ?? null);
+    const refused = createOne(draft, task, { runId: command.run?.id ?? null, parent: null });
     if (refused !== null) return { ok: false, refusal: refused };
   }
   return ok(command.tasks.map((task) => task.id));
@@ -56,12 +56,19 @@ function createRun(draft: Draft, planned: RunStart): void {
   draft.emitOfRun('run.created', run, { data: runFacts(run) });
 }
 
-/** Creates one task of a plan, in the plan's run unless it names another; a refusal, or null. */
-export function createOne(draft: Draft, planned: NewTask, planRunId: string | null): Refusal | null {
+/**
+ * Creates one task, in the run of its plan unless it names another; a refusal, or null. A part of a task that is taken apart
+ * begins with the history of that one.
+ */
+export function createOne(
+  draft: Draft,
+  planned: NewTask,
+  whole: { readonly runId: string | null; readonly parent: Task | null },
+): Refusal | null {
   const { now, actor, view } = draft.context;
   // What replaces a task stays in its run and under its limits, unless it says otherwise.
   const old = planned.supersedes === null ? null : draft.task(planned.supersedes);
-  const runId = planned.runId ?? planRunId ?? old?.runId ?? view.defaultRun().id;
+  const runId = planned.runId ?? whole.runId ?? old?.runId ?? view.defaultRun().id;
   const run = draft.runs.get(runId) ?? view.run(runId);
   if (run === null) return missingRun(runId);
   if (run.state === 'closed') return refusal.runClosed(run);
@@ -115,8 +122,10 @@ export function createOne(draft: Draft, planned: NewTask, planRunId: string | nu
   const unmet = waitFor(draft, created.id, dependencies.tasks);
   const cancelled = givenUp(draft, created.dependsOn);
   const blocked = cancelled === null ? null : waitsInVain(cancelled);
+  const begun = draft.taskOf(created.id);
   draft.put({
-    ...draft.taskOf(created.id),
+    ...begun,
+    counters: { ...begun.counters, ...historyOf(whole.parent) },
     unmet,
     state: blocked === null ? 'pending' : 'blocked',
     block: blocked,
@@ -127,6 +136,13 @@ export function createOne(draft: Draft, planned: NewTask, planRunId: string | nu
   });
   settle(draft, created.id);
   return null;
+}
+
+/** Nothing escapes by being taken apart: each part answers for what the whole has been through. */
+function historyOf(parent: Task | null): Partial<Task['counters']> {
+  if (parent === null) return {};
+  const { reworkTotal, errorTotal, unblockCount, tripCount } = parent.counters;
+  return { reworkTotal, errorTotal, unblockCount: unblockCount + 1, tripCount };
 }
 
 function createdFacts(task: Task): JsonObject {

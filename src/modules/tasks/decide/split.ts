@@ -18,14 +18,9 @@ export function split(draft: Draft, command: CommandOf<'split'>): Result<null> {
   const ordered = inDependencyOrder(command.tasks);
   if (!ordered.ok) return ordered;
   for (const part of ordered.value) {
-    const refused = createOne(draft, { ...part, parentId: task.id, runId: task.runId }, null);
+    const planned = { ...part, parentId: task.id, runId: task.runId };
+    const refused = createOne(draft, planned, { runId: task.runId, parent: task });
     if (refused !== null) return { ok: false, refusal: refused };
-    const created = draft.taskOf(part.id);
-    const { reworkTotal, errorTotal, unblockCount, tripCount } = task.counters;
-    draft.put({
-      ...created,
-      counters: { ...created.counters, reworkTotal, errorTotal, unblockCount: unblockCount + 1, tripCount },
-    });
   }
   const dependsOn = [...task.dependsOn, ...command.tasks.map(({ id }) => id)];
   const { taskId, reason, assessment, resetTokens, changes } = command;
