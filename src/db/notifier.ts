@@ -6,6 +6,7 @@ const CHANNEL = 'fuseboard_offers';
 /** Announcements within this time go together: a notification in each commit would halve the speed of commits. */
 const GATHER_MS = 5;
 const RECONNECT_MS = 1_000;
+const SILENCE_MS = 3_000;
 /** The most projects in one announcement: a payload may be 8,000 bytes. */
 const PROJECTS_MAX = 150;
 
@@ -61,6 +62,7 @@ export class Notifier {
       // A hint need not outlive the server: without this each one would be a write to the disk that commits wait behind.
       options: '-c synchronous_commit=off',
       keepAlive: true,
+      query_timeout: SILENCE_MS,
     });
     const lost = (error?: Error): void => this.lost(client, error);
     client.on('error', lost);
@@ -91,11 +93,14 @@ export class Notifier {
     const projects = [...this.pending].slice(0, PROJECTS_MAX);
     for (const id of projects) this.pending.delete(id);
     if (this.pending.size > 0) this.gathering = setTimeout(() => this.speak(), GATHER_MS);
-    this.client
+    const { client } = this;
+    client
       ?.query('SELECT pg_notify($1, $2)', [CHANNEL, [this.me, ...projects].join(' ')])
-      .catch((error: unknown) =>
-        this.deps.log.warn({ err: error }, 'other processes could not be told of work'),
-      );
+      .catch((error: unknown) => {
+        this.deps.log.warn({ err: error }, 'other processes could not be told of work');
+        // A connection that has died without a word would hear nothing either: it ends, and another one begins.
+        void client.end();
+      });
   }
 
   private hear(payload: string): void {

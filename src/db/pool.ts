@@ -16,6 +16,8 @@ const UUID_ARRAY = 2951;
 const CONNECT_TIMEOUT_MS = 5000;
 const STANDSTILL_MS = 2_000;
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000;
+/** The driver's words for an answer that does not come. */
+const STANDSTILL = 'Query read timeout';
 
 /**
  * A statement is planned once a connection, often while its tables are small, and keeps that plan when they have grown. So the
@@ -86,5 +88,18 @@ export function createPool(settings: PoolSettings, log: DatabaseLog): pg.Pool {
   pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection was lost'));
   // So would one that is lost while it is lent out, where the server has no time to say why; its queries fail all the same.
   pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('release', (error: unknown) => {
+    if (error instanceof Error && error.message === STANDSTILL) endIdle(pool);
+  });
   return pool;
+}
+
+/** Where the way to the database is lost, idle connections are as dead as the one that was asked: each would be waited for in turn. */
+function endIdle(pool: pg.Pool): void {
+  for (let left = pool.idleCount; left > 0; left -= 1) {
+    pool.connect().then(
+      (client) => client.release(true),
+      () => undefined,
+    );
+  }
 }

@@ -12,11 +12,16 @@ export const BEGIN: Statement = { name: 'begin', text: 'BEGIN', values: [] };
 export const COMMIT: Statement = { name: 'commit', text: 'COMMIT', values: [] };
 export const ROLLBACK: Statement = { name: 'rollback', text: 'ROLLBACK', values: [] };
 
+/** The process's connections, and one of them. */
+export type { Pool, PoolClient } from 'pg';
+
 /** What statements run on: the pool, or one connection of it. */
 export type Queryable = Pick<pg.Pool | pg.PoolClient, 'query'>;
 
-/** The process's connections, and one of them. */
-export type { Pool, PoolClient } from 'pg';
+/** Ends a connection that is in no known state, and lets its pool hear why. */
+export function discard(client: pg.PoolClient, error: unknown): void {
+  client.release(error instanceof Error ? error : true);
+}
 
 /** Runs a statement and answers its rows, typed by the caller who wrote the statement. */
 export async function rowsOf<Row extends pg.QueryResultRow>(

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Result } from '../kernel/refusal.js';
 import { isDatabaseUnavailable } from './faults.js';
-import type { Pool, Queryable } from './statement.js';
+import { discard, type Pool, type Queryable } from './statement.js';
 
 /**
  * Runs `work` in one transaction: committed when it succeeds, rolled back when it refuses or throws. Where the connection is
@@ -22,7 +22,7 @@ export async function inTransaction<T>(
     return result;
   } catch (error) {
     // Whatever state the connection is in, ending it rolls the transaction back.
-    client.release(true);
+    discard(client, error);
     if (result === null || !isDatabaseUnavailable(error)) throw error;
     // What was refused changes nothing, whether the end of its transaction is heard of or not.
     if (!result.ok || (await isCommitted())) return result;

@@ -3,6 +3,7 @@ import {
   BEGIN,
   COMMIT,
   combine,
+  discard,
   type Pool,
   type PoolClient,
   ROLLBACK,
@@ -160,16 +161,15 @@ class Lane {
       batch = await this.decide(client, envelopes, true);
       statements = [...batch.statements(), COMMIT];
     } catch (error) {
-      client.release(true);
+      discard(client, error);
       throw error;
     }
     if (!batch.isEmpty) return this.write(client, batch, statements);
     // Refused over a project that was held: that is right whether the end of the transaction is heard of or not.
-    const isLost = await rowsOf(client, ROLLBACK).then(
-      () => false,
-      () => true,
+    await rowsOf(client, ROLLBACK).then(
+      () => client.release(),
+      (error: unknown) => discard(client, error),
     );
-    client.release(isLost);
     this.board.endBatch();
     return batch.answers;
   }
@@ -204,7 +204,7 @@ class Lane {
       if (database !== null) clock = { database, steady: performance.now() };
       client.release();
     } catch (error) {
-      client.release(true);
+      discard(client, error);
       if (hasCode(error, MOVED_ON)) return null;
       // The connection was lost on the way: whether the commit was made is read from the log.
       if (!isDatabaseUnavailable(error) || !(await committed(this.deps.pool, batch.mark))) throw error;
