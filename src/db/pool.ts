@@ -15,7 +15,8 @@ const TEXT_ARRAY: number = 1009;
 const UUID_ARRAY = 2951;
 const CONNECT_TIMEOUT_MS = 5000;
 const STANDSTILL_MS = 2_000;
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000;
+/** No transaction waits for anything but its own statements: where the next does not come, it must not hold its project. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 5_000;
 /** The driver's words for an answer that does not come. */
 const STANDSTILL = 'Query read timeout';
 
