@@ -1,14 +1,30 @@
 import type { Answer } from '../../kernel/answer.js';
 import type { JsonObject } from '../../kernel/json.js';
-import { breakerToWire, layerToWire, verdictToWire } from '../guard/wire.js';
+import { breakerToWire, layerToWire, tripToWire, verdictToWire } from '../guard/wire.js';
 import { runToWire } from '../runs/wire.js';
 import { verdictOf } from './decide/settle.js';
 import type { Decision, Draft } from './decide.js';
+import type { Envelope } from './envelope.js';
 import type { AnyCommand } from './types.js';
 import { answerToWire, claimToWire, time } from './wire.js';
 
 /** The answer that a decision stands for. */
-export function answerOf(decision: Decision, command: AnyCommand): Answer {
+export function answerOf(decision: Decision, { command, tripId }: Envelope): Answer {
+  const answer = plainAnswer(decision, command);
+  return tripId === undefined ? answer : withTrip(decision, tripId, answer);
+}
+
+/** The answer to a recovery: the trip as it was left, beside the task or the run. */
+function withTrip({ draft, outcome }: Decision, tripId: string, answer: Answer): Answer {
+  if (answer.kind !== 'done' || (outcome.kind !== 'task' && outcome.kind !== 'run')) return answer;
+  const { memory } = outcome.kind === 'task' ? draft.taskOf(outcome.taskId) : draft.runById(outcome.runId);
+  const trip = draft.trips.get(tripId) ?? memory.trip;
+  if (trip === null) throw new Error(`a recovery left nothing of the trip ${tripId}`);
+  const body = `{"trip":${JSON.stringify(tripToWire(trip))},"${outcome.kind}":${answer.body}}`;
+  return { ...answer, body, version: null };
+}
+
+function plainAnswer(decision: Decision, command: AnyCommand): Answer {
   const { draft, outcome } = decision;
   switch (outcome.kind) {
     case 'refused':

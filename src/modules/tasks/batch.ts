@@ -98,7 +98,7 @@ export class Batch {
       )
         return 'look further';
     }
-    const answer = answerOf(decision, command);
+    const answer = answerOf(decision, envelope);
     if (!decision.draft.isEmpty) {
       this.take(decision.draft, envelope);
       if (

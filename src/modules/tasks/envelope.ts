@@ -9,6 +9,8 @@ export interface Envelope {
   readonly command: AnyCommand;
   readonly idempotency: Idempotency | null;
   readonly request: RequestContext;
+  /** The trip that the command is to recover: told beside the task or run, and kept with the answer. */
+  readonly tripId?: string;
 }
 
 /** What others want to know of a commit. */

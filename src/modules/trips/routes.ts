@@ -108,9 +108,9 @@ async function recover(
   const actor = callerOf(request);
   const result = await trips.recover({ actor, tripId, recovery, idempotency, request: trace });
   if (!result.ok) return reply.refuse(result.refusal);
-  const { trip, target, body: answer, replayed } = result.value;
+  const { body: answer, replayed } = result.value;
   if (replayed) reply.header('idempotency-replayed', 'true');
-  return sendJson(reply, 200, JSON.stringify({ trip: tripToWire(trip), [target]: JSON.parse(answer) }));
+  return sendJson(reply, 200, answer);
 }
 
 function recoveryIn(given: z.output<typeof body.recovery>, newId: NewId): Result<Recovery> {

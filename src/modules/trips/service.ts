@@ -24,6 +24,8 @@ export interface SentCommand {
   readonly command: AnyCommand;
   readonly idempotency: Idempotency | null;
   readonly request: RequestContext;
+  /** The trip that is to be told with the answer. */
+  readonly tripId?: string;
 }
 
 /** What the trips room needs. */
@@ -40,10 +42,8 @@ export interface RecoverRequest extends Omit<SentCommand, 'command'> {
   readonly recovery: Recovery;
 }
 
-/** A trip as its recovery left it, and the pipeline's answer about the task or run. */
+/** A trip as its recovery left it, and its task or run, as JSON. */
 export interface Recovered {
-  readonly trip: Trip;
-  readonly target: 'task' | 'run';
   readonly body: string;
   readonly replayed: boolean;
 }
@@ -113,9 +113,8 @@ export class Trips {
       const answer = await this.deps.send({ ...request, command: command.value });
       if (answer.kind === 'none') throw new Error('a recovery was answered with nothing');
       if (answer.kind !== 'refused') {
-        const closed = await loadTrip(pool, actor.projectId, tripId);
         const { body, replayed } = answer;
-        return ok({ trip: closed ?? trip, target: subject.kind, body, replayed });
+        return ok({ body, replayed });
       }
       const { refusal } = answer;
       if (refusal.code !== 'stale_version') return refused(refusal);
