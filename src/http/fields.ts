@@ -28,6 +28,14 @@ export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ data: z.array(item), next_cursor: z.string().nullable(), has_more: z.boolean() });
 }
 
+/** An answer that is there as JSON, and as Markdown for a prompt or for eyes. */
+export function jsonOrMarkdown<T extends z.ZodType>(schema: T) {
+  return {
+    description: 'JSON, or Markdown by Accept',
+    content: { 'application/json': { schema }, 'text/markdown': { schema: z.string() } },
+  };
+}
+
 /** The query of a list. */
 export const pageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),

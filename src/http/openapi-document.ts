@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { HEADER_PARAMETERS, PROBLEM_RESPONSE, PROBLEM_SCHEMA } from './openapi-parts.js';
+import { HEADER_PARAMETERS, PARAMETER_OF, PROBLEM_RESPONSE, PROBLEM_SCHEMA } from './openapi-parts.js';
 
 /** The part of an operation that is completed here. */
 export interface ApiOperation {
@@ -80,6 +80,9 @@ function completeOperation(operation: ApiOperation): void {
   for (const [status, response] of Object.entries(operation.responses)) {
     if (response.description === 'Default Response') response.description = STATUS_CODES[status] ?? 'Success';
   }
+  // Who says which version it has may be told that it is still the present one.
+  if (references.some(({ $ref }) => $ref.endsWith(`/${PARAMETER_OF['if-none-match']}`)))
+    operation.responses['304'] = { description: STATUS_CODES[304] ?? '' };
   operation.responses.default = { $ref: '#/components/responses/Problem' };
 }
 

@@ -51,6 +51,11 @@ describe('the API description', () => {
     );
   });
 
+  it('says that who has the present version is told so', () => {
+    expect(document.paths['/v1/tasks/{id}']?.get?.responses['304']).toEqual({ description: 'Not Modified' });
+    expect(document.paths['/v1/tasks']?.post?.responses['304']).toBeUndefined();
+  });
+
   it('passes the linter', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'openapi-'));
     const file = join(folder, 'openapi.json');

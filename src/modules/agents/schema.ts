@@ -17,7 +17,8 @@ export const createAgentBody = z
       .array(role)
       .min(1)
       .max(ROLES.length)
-      .refine((roles) => new Set(roles).size === roles.length, 'Each role may be given once.'),
+      .refine((roles) => new Set(roles).size === roles.length, 'Each role may be given once.')
+      .meta({ uniqueItems: true }),
   })
   .meta({ id: 'AgentCreate', examples: [{ name: 'night-executor', roles: ['executor'] }] });
 

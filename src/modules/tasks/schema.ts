@@ -64,7 +64,9 @@ const plannedTask = z.strictObject({
 export const newPlan = z
   .strictObject({
     run: newRunIn.nullable().default(null),
-    run_id: idIn('run').nullable().default(null),
+    run_id: idIn('run').nullable().default(null).meta({
+      description: 'A run that is there, instead of a new one in `run`.',
+    }),
     tasks: z.array(plannedTask).min(1).max(500),
   })
   .meta({

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
+import { jsonOrMarkdown } from '../../http/fields.js';
 import { callerOf, listOf, pageIn, preferredType, sendJson, sendMarkdown } from '../../http/index.js';
 import { toNextCalls } from '../../http/operations.js';
 import { defined } from '../../kernel/defined.js';
@@ -50,7 +51,7 @@ function readRoutes(plain: FastifyInstance, trips: Trips): void {
     schema: {
       ...about('get_trip', 'Read a trip with its report (JSON, or Markdown by Accept)'),
       params: body.tripParams,
-      response: { 200: out.tripWithReport },
+      response: { 200: jsonOrMarkdown(out.tripWithReport) },
     },
     async handler(request, reply) {
       const found = await trips.report(callerOf(request).projectId, request.params.id);

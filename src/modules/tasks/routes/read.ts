@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { pageOf } from '../../../http/fields.js';
+import { jsonOrMarkdown, pageOf } from '../../../http/fields.js';
 import {
   callerOf,
   listOf,
@@ -84,7 +84,7 @@ export function readRoutes(plain: FastifyInstance, tasks: Tasks): void {
     schema: {
       ...about('get_task_brief', 'Read what to know before working on a task (JSON, or Markdown by Accept)'),
       params: body.taskParams,
-      response: { 200: out.brief },
+      response: { 200: jsonOrMarkdown(out.brief) },
     },
     async handler(request, reply) {
       const found = await tasks.reads.brief(callerOf(request).projectId, request.params.id);
