@@ -1,3 +1,4 @@
+import { DONE } from './database.js';
 import type { Machine } from './machine.js';
 import type { Figure } from './report.js';
 import { alternate, compare, type Load, type Scale, waitingFor } from './rounds.js';
@@ -49,7 +50,7 @@ export async function size(machine: Machine, scale: Scale): Promise<Figure[]> {
   const sides = [];
   for (const [name, done] of Object.entries(counts)) {
     const database = await machine.database(`size_${name}`);
-    await database.fill(waitingFor(load) * scale.rounds, done);
+    await database.fill({ count: done, as: DONE }, { count: waitingFor(load) * scale.rounds });
     sides.push({ name, target: await machine.product(database.url), database, isFilled: true });
   }
   const slices = await alternate(machine, sides, load, scale.rounds);

@@ -1,12 +1,18 @@
 import type pg from 'pg';
 import type { Product } from './product.js';
 
+/** Tasks of one kind: how many, and what differs from the template, column by column in SQL; `n` counts them from 1. */
+export interface Group {
+  readonly count: number;
+  readonly as?: Readonly<Record<string, string>>;
+}
+
 /** A database of the product's schema, whose board can be set up anew. */
 export interface Database {
   readonly url: string;
   readonly client: pg.Client;
-  /** Leaves exactly so many tasks: `waiting` to be claimed and `done` behind them. */
-  fill(waiting: number, done?: number): Promise<void>;
+  /** Leaves exactly these tasks. */
+  fill(...groups: readonly Group[]): Promise<void>;
 }
 
 const TASK = {
@@ -23,23 +29,18 @@ const TABLES = 'tasks, attempts, runs, projects, dependencies';
 
 /** Has the product make one task, and keeps it as the template of all others. */
 export async function prepareDatabase(client: pg.Client, url: string, product: Product): Promise<Database> {
-  const reply = await fetch(`http://127.0.0.1:${product.port}/v1/tasks`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${product.plannerKey}` },
-    body: JSON.stringify(TASK),
-  });
-  if (!reply.ok) throw new Error(`the template was refused: ${await reply.text()}`);
+  await product.post('/v1/tasks', product.plannerKey, TASK);
   await client.query('CREATE TABLE bench_template AS SELECT * FROM tasks');
   const { rows } = await client.query<{ name: string }>(
     `SELECT quote_ident(column_name) AS name FROM information_schema.columns
       WHERE table_schema = 'public' AND table_name = 'tasks' AND is_generated = 'NEVER' ORDER BY ordinal_position`,
   );
   const columns = rows.map(({ name }) => name);
-  return { url, client, fill: (waiting, done = 0) => fill(client, columns, waiting, done) };
+  return { url, client, fill: (...groups) => fill(client, columns, groups) };
 }
 
 /** What differs from the template in a task that is done. */
-const DONE: Readonly<Record<string, string>> = {
+export const DONE: NonNullable<Group['as']> = {
   state: `'done'`,
   queue: 'NULL',
   attempt: '1',
@@ -48,22 +49,23 @@ const DONE: Readonly<Record<string, string>> = {
   finished_at: 'now()',
 };
 
-async function fill(
-  client: pg.Client,
-  columns: readonly string[],
-  waiting: number,
-  done: number,
-): Promise<void> {
-  const insert = (values: Readonly<Record<string, string>>, count: number): Promise<unknown> =>
-    client.query(
+/** What puts a task that waits before all others. */
+export const FIRST: NonNullable<Group['as']> = { priority: '0', rank: '1' };
+
+async function fill(client: pg.Client, columns: readonly string[], groups: readonly Group[]): Promise<void> {
+  await client.query('TRUNCATE tasks');
+  for (const { count, as = {} } of groups) {
+    const values: Readonly<Record<string, string>> = { id: 'uuidv7()', ...as };
+    await client.query(
       `INSERT INTO tasks (${columns.join(', ')}) SELECT ${columns.map((name) => values[name] ?? `t.${name}`).join(', ')}
-        FROM bench_template t, generate_series(1, $1::int)`,
+        FROM bench_template t, generate_series(1, $1::int) AS n`,
       [count],
     );
-  await client.query('TRUNCATE tasks');
-  await insert({ id: 'uuidv7()', ...DONE }, done);
-  await insert({ id: 'uuidv7()' }, waiting);
-  await client.query('UPDATE runs SET task_counts = $1', [JSON.stringify({ pending: waiting, done })]);
+  }
+  await client.query(
+    `UPDATE runs r SET task_counts = coalesce((SELECT jsonb_object_agg(state, count) FROM
+      (SELECT state, count(*) FROM tasks WHERE run_id = r.id GROUP BY state) AS counts), '{}')`,
+  );
   // Running services see that somebody else has moved the project, and read it anew.
   await client.query('UPDATE projects SET revision = revision + 1');
   // What autovacuum would do sooner or later, in the middle of a measurement.

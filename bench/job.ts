@@ -1,8 +1,15 @@
+/** Who sends: the key, and the run it works in where it names one. */
+export interface Worker {
+  readonly key: string;
+  readonly runId?: string;
+}
+
 /** One slice of load, as the client process is told it. */
 export interface Job {
-  readonly kind: 'claims' | 'loops';
+  readonly kind: 'claims' | 'reviews' | 'loops';
   readonly port: number;
-  readonly executorKey: string;
+  /** Each connection is one of them, by turns. */
+  readonly workers: readonly Worker[];
   readonly reviewerKey: string;
   readonly connections: number;
   /** Sent, and not counted. */

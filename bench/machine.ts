@@ -6,7 +6,7 @@ import pg from 'pg';
 import { openEmbedded } from '../src/db/embedded.js';
 import { Child, endChildren } from './child.js';
 import { type Database, prepareDatabase } from './database.js';
-import type { Job, Outcome } from './job.js';
+import type { Job, Outcome, Worker } from './job.js';
 import { type Product, startProduct } from './product.js';
 
 const quiet = {
@@ -19,11 +19,11 @@ const quiet = {
   },
 };
 
-/** A server under load: its port and process, and the keys it takes. */
+/** A server under load: its port and process, who works on it, and the key of who reviews. */
 export interface Target {
   readonly port: number;
   readonly pid: number;
-  readonly executorKey: string;
+  readonly workers: readonly Worker[];
   readonly reviewerKey: string;
 }
 
@@ -66,23 +66,32 @@ export class Machine {
     return database;
   }
 
-  product(databaseUrl: string, env: Readonly<Record<string, string>> = {}): Promise<Product> {
-    const folder = join(this.folder, `product-${++this.products}`);
-    return startProduct({ databaseUrl, folder, env });
+  /** Where something of this run may be kept until it ends. */
+  folderFor(what: string): string {
+    return join(this.folder, what);
+  }
+
+  product(
+    databaseUrl: string,
+    env: Readonly<Record<string, string>> = {},
+    execArgv: readonly string[] = [],
+  ): Promise<Product> {
+    const folder = this.folderFor(`product-${++this.products}`);
+    return startProduct({ databaseUrl, folder, env, execArgv });
   }
 
   async floor(databaseUrl: string): Promise<Target & { stop(): Promise<void> }> {
     const child = new Child('the floor', besides('floor.js'), { env: { DATABASE_URL: databaseUrl } });
     const { port } = await child.hear<{ port: number }>();
-    return { port, pid: child.pid, executorKey: '-', reviewerKey: '-', stop: () => child.stop() };
+    return { port, pid: child.pid, workers: [{ key: '-' }], reviewerKey: '-', stop: () => child.stop() };
   }
 
   async load(target: Target, job: Pick<Job, 'kind' | 'connections' | 'warmUpMs' | 'ms'>): Promise<Outcome> {
-    const { port, executorKey, reviewerKey } = target;
+    const { port, workers, reviewerKey } = target;
     const said = await this.client.hear<{ outcome: Outcome } | { error: string }>({
       ...job,
       port,
-      executorKey,
+      workers,
       reviewerKey,
     });
     if ('error' in said) throw new Error(said.error);

@@ -1,8 +1,13 @@
 import { parseArgs } from 'node:util';
 import { alone, size } from './alone.js';
+import { guard } from './guard.js';
+import { breaker, excluded, tripped } from './head.js';
+import { leases, wakes } from './latency.js';
 import { Machine } from './machine.js';
+import { memory } from './memory.js';
 import { type Figure, reaches, toMarkdown } from './report.js';
 import type { Scale } from './rounds.js';
+import { sharedRun } from './runs.js';
 import { logging, throughput } from './throughput.js';
 
 type Measurement = (machine: Machine, scale: Scale) => Promise<Figure[]>;
@@ -13,6 +18,14 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
   alone,
   size,
   logging,
+  tripped,
+  breaker,
+  excluded,
+  guard,
+  run: sharedRun,
+  leases,
+  wakes,
+  memory,
 };
 
 const FULL: Scale = { rounds: 5, warmUpMs: 1000, ms: 3000, quick: false };

@@ -3,18 +3,21 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Child } from './child.js';
+import type { Target } from './machine.js';
 
 const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));
 const START_TIMEOUT_MS = 30_000;
 
 /** A running product. */
-export interface Product {
-  readonly port: number;
-  readonly pid: number;
+export interface Product extends Target {
+  readonly operatorKey: string;
   readonly plannerKey: string;
   readonly executorKey: string;
-  readonly reviewerKey: string;
   readonly child: Child;
+  /** Its data folder. */
+  readonly folder: string;
+  /** Sends a request as the holder of a key; answers the body of what went well. */
+  post<Body>(path: string, key: string, body: object): Promise<Body>;
   stop(): Promise<void>;
 }
 
@@ -56,18 +59,33 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
     const settings = await readSettings(file);
     const url = settings.get('FUSEBOARD_URL');
     if (url === undefined || !(await isReady(url))) continue;
-    const key = (role: string): string => settings.get(`FUSEBOARD_${role}_KEY`) ?? '';
+    const keyOf = (role: string): string => settings.get(`FUSEBOARD_${role}_KEY`) ?? '';
     return {
       port: Number(new URL(url).port),
       pid: child.pid,
-      plannerKey: key('PLANNER'),
-      executorKey: key('EXECUTOR'),
-      reviewerKey: key('REVIEWER'),
+      workers: [{ key: keyOf('EXECUTOR') }],
+      operatorKey: keyOf('OPERATOR'),
+      plannerKey: keyOf('PLANNER'),
+      executorKey: keyOf('EXECUTOR'),
+      reviewerKey: keyOf('REVIEWER'),
       child,
+      folder,
+      post: (path, key, body) => post(url, path, key, body),
       stop: () => child.stop(),
     };
   }
   throw new Error('the product does not become ready');
+}
+
+async function post<Body>(url: string, path: string, key: string, body: object): Promise<Body> {
+  const reply = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: JSON.stringify(body),
+  });
+  const text = await reply.text();
+  if (!reply.ok) throw new Error(`${path} was refused: ${text}`);
+  return JSON.parse(text);
 }
 
 async function readSettings(file: string): Promise<Map<string, string>> {

@@ -6,21 +6,14 @@ export interface Figure {
   readonly product: string;
   readonly beside: string;
   readonly value: number;
-  readonly unit: 'ratio' | 'ms' | 'µs' | 'bytes';
-  /** The lowest and highest of the rounds, for a ratio. */
+  readonly unit: 'ratio' | 'ms' | '%';
+  /** The lowest and highest of the rounds, or of all that was measured. */
   readonly spread?: readonly [number, number];
   readonly target?: { readonly atLeast: number } | { readonly atMost: number };
 }
 
 function shown(value: number, unit: Figure['unit']): string {
-  switch (unit) {
-    case 'ratio':
-      return value.toFixed(2);
-    case 'bytes':
-      return `${value.toFixed(0)} B`;
-    default:
-      return `${value.toFixed(value < 10 ? 1 : 0)} ${unit}`;
-  }
+  return unit === 'ratio' ? value.toFixed(2) : `${value.toFixed(Math.abs(value) < 10 ? 1 : 0)} ${unit}`;
 }
 
 function targetOf({ target, unit }: Figure): string {

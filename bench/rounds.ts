@@ -1,5 +1,5 @@
 import { cpuOf, cpuOfFamily } from './cpu.js';
-import type { Database } from './database.js';
+import type { Database, Group } from './database.js';
 import type { Job } from './job.js';
 import type { Machine, Target } from './machine.js';
 
@@ -8,6 +8,8 @@ export interface Side {
   readonly name: string;
   readonly target: Target;
   readonly database: Database;
+  /** What its board begins each slice with; without it, so many tasks of the template. */
+  readonly board?: (waiting: number) => readonly Group[];
   /** Filled once for all rounds, not before each slice. */
   readonly isFilled?: boolean;
 }
@@ -40,15 +42,15 @@ const ALONE_PER_SECOND_MAX = 2_000;
 
 /** How many tasks must wait so that a slice does not run dry. */
 export function waitingFor({ kind, connections, warmUpMs, ms }: Load): number {
-  const many = kind === 'claims' ? CLAIMS_PER_SECOND_MAX : LOOPS_PER_SECOND_MAX;
+  const many = kind === 'loops' ? LOOPS_PER_SECOND_MAX : CLAIMS_PER_SECOND_MAX;
   const rate = connections === 1 ? ALONE_PER_SECOND_MAX : many;
   return Math.ceil((rate * (warmUpMs + ms)) / 1000);
 }
 
 /** Runs one slice of load on one side, on a board that was just set up. */
 export async function measure(machine: Machine, side: Side, load: Load): Promise<Slice> {
-  const { target, database, isFilled = false } = side;
-  if (!isFilled) await database.fill(waitingFor(load));
+  const { target, database, board = (count) => [{ count }], isFilled = false } = side;
+  if (!isFilled) await database.fill(...board(waitingFor(load)));
   const before = { service: cpuOf(target.pid), postgres: cpuOfFamily(machine.postgresPid) };
   const outcome = await machine.load(target, load);
   const service = (cpuOf(target.pid) ?? Number.NaN) - (before.service ?? Number.NaN);
