@@ -15,3 +15,10 @@ export type Answer =
     }
   | { readonly kind: 'none' }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+/** The version of the object that a kept answer is, for its ETag. */
+export function versionIn(answer: string): number | null {
+  const body: unknown = JSON.parse(answer);
+  const version = typeof body === 'object' && body !== null && 'version' in body ? body.version : null;
+  return typeof version === 'number' ? version : null;
+}

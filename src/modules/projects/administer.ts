@@ -1,6 +1,7 @@
 import { type Pool, type Queryable, rowsOf } from '../../db/statement.js';
 import { inTransaction } from '../../db/transaction.js';
 import { type Actor, roleFor } from '../../kernel/actor.js';
+import { versionIn } from '../../kernel/answer.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { EventType, NewEvent } from '../../kernel/event.js';
 import type { NewId } from '../../kernel/ids.js';
@@ -94,7 +95,8 @@ export async function administer(
 }
 
 function replay(kept: { answer: string; requestHash: string }, requestHash: string): Result<Administered> {
-  if (kept.requestHash === requestHash) return ok({ body: kept.answer, version: null, replayed: true });
+  if (kept.requestHash === requestHash)
+    return ok({ body: kept.answer, version: versionIn(kept.answer), replayed: true });
   return refuse(
     'idempotency_key_reused',
     'This Idempotency-Key was already used for another request. Use a new key for each new command, the same key only to send one again.',

@@ -1,5 +1,5 @@
 import type { Statement } from '../../db/statement.js';
-import type { Answer } from '../../kernel/answer.js';
+import { type Answer, versionIn } from '../../kernel/answer.js';
 import type { NewId } from '../../kernel/ids.js';
 import { appendEvents, type CommitMark, type CommittedEvent } from '../events/index.js';
 import { writeBreakers, writeTrips } from '../guard/index.js';
@@ -240,13 +240,6 @@ function edgeKey({ taskId, dependsOnId }: Draft['edges'][number]): string {
 /** A late result is kept as it first came. */
 function firstLateResult(known: AttemptWrite | undefined): Pick<AttemptWrite, 'lateResult'> {
   return known?.lateResult === undefined ? {} : { lateResult: known.lateResult };
-}
-
-/** The version of the object that an answer is, for its ETag. */
-function versionIn(answer: string): number | null {
-  const body: unknown = JSON.parse(answer);
-  const version = typeof body === 'object' && body !== null && 'version' in body ? body.version : null;
-  return typeof version === 'number' ? version : null;
 }
 
 function isEdited(before: Task, after: Task): boolean {

@@ -116,7 +116,10 @@ export const usage = z
 const claimTerms = {
   lease_seconds: z.int().min(1).max(LEASE_SECONDS_MAX).default(LEASE_SECONDS_DEFAULT),
   session_id: idIn('session').nullable().default(null),
-  include_brief: z.boolean().default(false),
+  include_brief: z
+    .boolean()
+    .default(false)
+    .describe('Adds the brief as it is when the answer is sent, also when the answer was kept.'),
 };
 
 export const claimNext = z
