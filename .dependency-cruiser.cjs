@@ -8,6 +8,7 @@ const ROOMS = [
   'sessions',
   'tasks',
   'trips',
+  'health',
   'skills',
   'performance',
   'webhooks',

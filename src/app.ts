@@ -18,6 +18,7 @@ import {
   guardRoutes,
   projectLimitChanges,
 } from './modules/guard/index.js';
+import { healthRoutes } from './modules/health/index.js';
 import { projectsRoutes } from './modules/projects/index.js';
 import { RUN_COMMAND_TYPES, runsRoutes } from './modules/runs/index.js';
 import { COMMAND_TYPES, tasksRoutes } from './modules/tasks/index.js';
@@ -51,6 +52,7 @@ export async function buildApp(
   runsRoutes(app, deps.runs, deps.newId);
   tasksRoutes(app, tasks, events, deps.newId, (actor) => agents.isWelcome(actor));
   tripsRoutes(app, deps.trips, deps.simulator, deps.newId);
+  healthRoutes(app, deps.health);
   drainConnections(app);
   // Who waits is answered first; only then can the connections end.
   app.addHook('preClose', async () => {

@@ -9,6 +9,7 @@ import { Agents } from './modules/agents/index.js';
 import { Events } from './modules/events/index.js';
 import { Breakers, projectLimits, type ServerLimits } from './modules/guard/index.js';
 import { toMicros } from './modules/guard/wire.js';
+import { Health } from './modules/health/index.js';
 import { type AdministerDeps, type Found, Projects } from './modules/projects/index.js';
 import { Runs } from './modules/runs/index.js';
 import { createTasks, type Tasks } from './modules/tasks/index.js';
@@ -37,6 +38,7 @@ export interface Deps extends Foundations {
   readonly tasks: Tasks;
   readonly trips: Trips;
   readonly simulator: Simulator;
+  readonly health: Health;
   readonly notifier: Notifier;
 }
 
@@ -78,6 +80,7 @@ export function createDeps(foundations: Foundations): Deps {
   const runs = new Runs({ pool, limits, send: (request) => tasks.send(request) });
   const trips = new Trips({ pool, clock, send: (command) => tasks.send(command) });
   const simulator = new Simulator({ pool, limits });
+  const health = new Health({ databaseUrl: foundations.databaseUrl, clock });
   return {
     ...foundations,
     administration,
@@ -89,6 +92,7 @@ export function createDeps(foundations: Foundations): Deps {
     tasks,
     trips,
     simulator,
+    health,
     notifier,
   };
 }

@@ -136,5 +136,6 @@ export const TAGS = [
   { name: 'skills', description: 'Governed capabilities that run on the server.' },
   { name: 'performance', description: 'How agents and pairs of agents do.' },
   { name: 'projects', description: 'Tenants, their limits and policies.' },
+  { name: 'health', description: 'Whether what always holds does hold.' },
   { name: 'webhooks', description: 'Events sent to other services.' },
 ] as const;

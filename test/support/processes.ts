@@ -62,7 +62,7 @@ export interface Processes {
   readonly one: Process;
   readonly clock: ReturnType<typeof movableClock>;
   agent(...roles: Role[]): Promise<Actor & { readonly agentId: string }>;
-  audit(): Promise<Record<string, string[]>>;
+  audit(): ReturnType<typeof audit>;
   close(): Promise<void>;
 }
 
