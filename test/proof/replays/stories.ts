@@ -132,11 +132,12 @@ const untilRecovered: Story = async function* ({ keys }, name) {
 
 /** A project with an agent of its own, whose breaker is held and closed. */
 const untilFounded: Story = async function* ({ keys }, name) {
-  const { api_key: key } = yield post('/v1/projects', keys.operator, { name }, { name: `not ${name}` });
+  // A name is cut of its spaces: another request for the same project.
+  const { api_key: key } = yield post('/v1/projects', keys.operator, { name }, { name: `${name} ` });
   const policy = (cooldown_seconds: number) => ({ policies: { cooldown_seconds } });
   yield patch('/v1/projects/current', key, 1, policy(200), policy(400));
-  const agent = (which: string) => ({ name: which, roles: ['executor'] });
-  const { id } = yield post('/v1/agents', key, agent('one'), agent('another'));
+  const agent = (...roles: string[]) => ({ name: 'one', roles });
+  const { id } = yield post('/v1/agents', key, agent('executor'), agent('executor', 'reviewer'));
   // A key takes no body, so that there is no other request to mistake it for.
   yield post(`/v1/agents/${id}/keys`, key, {}, {});
   const breaker = `/v1/breakers/${id.replace('agt', 'brk')}`;
