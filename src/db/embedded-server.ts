@@ -158,7 +158,11 @@ export async function startServer(plan: ServerPlan): Promise<PidFile | null> {
   child.on('exit', (code, signal) => {
     ended ??= `it ended with ${signal ?? `code ${code}`}`;
   });
-  for (const deadline = Date.now() + START_TIMEOUT_MS; Date.now() < deadline; await pause(POLL_MS)) {
+  for (
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    performance.now() < deadline;
+    await pause(POLL_MS)
+  ) {
     if (ended !== null) {
       const said = await readFrom(plan.logFile, logStart);
       if (CONTENTION.test(said)) return null;
@@ -181,7 +185,11 @@ export async function stopServer(pid: number, folder: string): Promise<void> {
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     if (!(await isServerOf(pid, folder))) return;
     process.kill(pid, signal);
-    for (const deadline = Date.now() + FAST_STOP_MS; Date.now() < deadline; await pause(POLL_MS)) {
+    for (
+      const deadline = performance.now() + FAST_STOP_MS;
+      performance.now() < deadline;
+      await pause(POLL_MS)
+    ) {
       if (!(await isServerOf(pid, folder))) return;
     }
   }

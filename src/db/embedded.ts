@@ -109,7 +109,11 @@ export async function openEmbedded({ dataDir, log, settings = {} }: EmbeddedOpti
 /** Finds or starts the server and takes its lock. */
 async function hold(plan: ServerPlan, log: DatabaseLog): Promise<Held> {
   const { cluster } = plan;
-  for (const deadline = Date.now() + OPEN_TIMEOUT_MS; Date.now() < deadline; await pause(RETRY_MS)) {
+  for (
+    const deadline = performance.now() + OPEN_TIMEOUT_MS;
+    performance.now() < deadline;
+    await pause(RETRY_MS)
+  ) {
     const file = await readPidFile(cluster.folder);
     const runs = file !== null && (await isServerOf(file.pid, cluster.folder));
     if (file !== null && !runs) await refuseForeign(cluster, file.port);
@@ -174,7 +178,11 @@ async function refuseForeign(cluster: Cluster, port: number): Promise<void> {
 
 async function takeLock(owner: pg.Client, cluster: Cluster): Promise<void> {
   // A process that was killed a moment ago may still have its session.
-  for (const deadline = Date.now() + OWNER_PATIENCE_MS; Date.now() < deadline; await pause(RETRY_MS)) {
+  for (
+    const deadline = performance.now() + OWNER_PATIENCE_MS;
+    performance.now() < deadline;
+    await pause(RETRY_MS)
+  ) {
     const { rows } = await owner.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
       OWNER_LOCK,
     ]);
