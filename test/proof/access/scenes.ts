@@ -188,6 +188,7 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   'GET /v1/trips/:id': onTrip(''),
   'POST /v1/trips/:id/recover': onTrip('/recover', { strategy: 'reset', reason: 'go on' }),
   'GET /v1/recoveries/stats': at('/v1/recoveries/stats'),
+  'GET /v1/health/invariants': at('/v1/health/invariants'),
   'GET /v1/breakers': at('/v1/breakers'),
   'POST /v1/breakers/:id/isolate': onBreaker('isolate'),
   'POST /v1/breakers/:id/close': onBreaker('close'),

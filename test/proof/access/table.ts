@@ -65,6 +65,7 @@ GET    /v1/trips                             planner operator
 GET    /v1/trips/:id                         planner operator
 POST   /v1/trips/:id/recover                 planner operator
 GET    /v1/recoveries/stats                  planner operator
+GET    /v1/health/invariants                 operator
 GET    /v1/breakers                          operator
 POST   /v1/breakers/:id/isolate              operator
 POST   /v1/breakers/:id/close                operator
