@@ -92,7 +92,12 @@ export class Batch {
     ) {
       if (
         board.windows.wantsMore(
-          { purpose: command.purpose, runId: command.runId, labels: command.labels },
+          {
+            purpose: command.purpose,
+            runId: command.runId,
+            labels: command.labels,
+            agentId: actor.agentId,
+          },
           looks,
         )
       )

@@ -40,9 +40,8 @@ export async function load(
   options: LoadOptions,
 ): Promise<void> {
   if (options.sameHead !== true) await loadFrame(db, board, envelopes, options);
-  const commands = envelopes.map(({ command }) => command);
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const needs = needsOf(board, commands);
+    const needs = needsOf(board, envelopes);
     if (needs.isEmpty) return;
     await fill(db, board, needs);
   }
@@ -140,12 +139,18 @@ async function fill(db: Queryable, board: Board, needs: Needs): Promise<void> {
           board.rememberAttempts(needs.attempts, found),
         ),
     ...[...needs.queues].map(async (window) => {
-      const { filter } = window;
+      const { filter, agentId, end: after } = window;
       const open = [...board.runs.values()].filter((run) =>
         filter.purpose === 'review' ? run.state !== 'closed' : run.state === 'open',
       );
       const runIds = filter.runId === null ? open.map((run) => run.id) : [filter.runId];
-      const found = await loadQueue(db, projectId, { ...filter, runIds, limit: window.size });
+      const found = await loadQueue(db, projectId, {
+        ...filter,
+        agentId,
+        runIds,
+        after,
+        limit: window.size,
+      });
       board.fill(window, found);
     }),
   ]);

@@ -1,6 +1,7 @@
 import type { AttemptKey, Board } from './board.js';
 import { isBreakerCommand, isRunCommand } from './decide.js';
-import type { AnyCommand, Command, NewTask, Task } from './types.js';
+import type { Envelope } from './envelope.js';
+import type { Command, NewTask, Task } from './types.js';
 import type { Window } from './windows.js';
 
 /** Rows that a batch must know before it can be decided, and the board does not have yet. */
@@ -34,13 +35,13 @@ export class Needs {
  * What is still missing to decide some commands. Asked again after each load, because one row points at the next: a task at
  * its run, a dependency at the one that supersedes it.
  */
-export function needsOf(board: Board, commands: readonly AnyCommand[]): Needs {
+export function needsOf(board: Board, envelopes: readonly Envelope[]): Needs {
   const needs = new Needs();
-  for (const command of commands) needCommand(board, needs, command);
+  for (const envelope of envelopes) needCommand(board, needs, envelope);
   return needs;
 }
 
-function needCommand(board: Board, needs: Needs, command: AnyCommand): void {
+function needCommand(board: Board, needs: Needs, { command, actor }: Envelope): void {
   if (isBreakerCommand(command)) return;
   if (isRunCommand(command)) {
     if (command.type !== 'create_run') needRun(board, needs, command.runId);
@@ -48,8 +49,7 @@ function needCommand(board: Board, needs: Needs, command: AnyCommand): void {
   }
   if (command.type === 'claim_next') {
     const { purpose, runId, labels } = command;
-    const filter = { purpose, runId, labels };
-    const window = board.windows.of(filter);
+    const window = board.windows.of({ purpose, runId, labels, agentId: actor.agentId });
     const asked = needs.asked(window, command.max);
     const isShort = !window.complete && window.ids.length < Math.min(asked, window.size);
     if (window.starved || (isShort && !window.fresh)) needs.queues.add(window);

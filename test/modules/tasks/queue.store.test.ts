@@ -284,3 +284,169 @@ describe('behind tasks that an agent may not have', () => {
     expect(bodyOf(next).claims).toHaveLength(20);
   });
 });
+
+describe('however much at the head of the queue an agent may not have', () => {
+  let fresh: Processes;
+  let plans: Agent;
+  beforeAll(async () => {
+    fresh = await startProcesses();
+    plans = await fresh.agent('planner');
+  });
+  afterAll(() => fresh.close());
+
+  const COUNT = 12_000 * Math.min(SOAK, 8);
+
+  /** So many copies of a task before all others, with something else in their memory. */
+  async function atTheHead(id: string, memory: object): Promise<void> {
+    const { rows } = await fresh.pool.query<{ names: string }>(
+      `SELECT string_agg(quote_ident(column_name), ', ') AS names FROM information_schema.columns
+        WHERE table_schema = 'public' AND table_name = 'tasks' AND column_name NOT IN ('id', 'priority', 'rank', 'memory')`,
+    );
+    const names = rows[0]?.names ?? '';
+    await fresh.pool.query(
+      `INSERT INTO tasks (id, priority, rank, memory, ${names}) SELECT gen_random_uuid(), 0, rank - priority * 2, memory || $3, ${names}
+        FROM tasks, generate_series(1, $2) WHERE id = $1`,
+      [id, COUNT, JSON.stringify(memory)],
+    );
+    await fresh.pool.query('UPDATE projects SET revision = revision + 1');
+  }
+
+  const created = async (label: string): Promise<string> => {
+    const task = someNewTask({ id: newId(), labels: [label] });
+    await fresh.one.send(plans, { type: 'create', tasks: [task], run: null, plan: false });
+    return task.id;
+  };
+
+  it('it is given work behind that, all of it, in order, and what comes before it too', async () => {
+    const label = someLabel();
+    const works = await fresh.agent('executor');
+    const ids = [await created(label), await created(label)];
+    await atTheHead(ids[0] ?? '', { excluded: [works.agentId] });
+    const next = () => fresh.one.send(works, { ...on('').claim_next, labels: [label] });
+    expect(bodyOf(await next()).claims[0].task.id).toBe(`task_${ids[0]}`);
+    const urgent = someNewTask({ id: newId(), labels: [label], priority: 0 });
+    await fresh.one.send(plans, { type: 'create', tasks: [urgent], run: null, plan: false });
+    expect(bodyOf(await next()).claims[0].task.id).toBe(`task_${urgent.id}`);
+    expect(bodyOf(await next()).claims[0].task.id).toBe(`task_${ids[1]}`);
+    expect(codeOf(await next())).toBe('none');
+  });
+
+  it('likewise what was assigned to others, until it is told otherwise', async () => {
+    const label = someLabel();
+    const [works, chosen] = [await fresh.agent('executor'), await fresh.agent('executor')];
+    const last = await created(label);
+    await atTheHead(last, { assigned: chosen.agentId });
+    const next = (agent: Agent) => fresh.one.send(agent, { ...on('').claim_next, labels: [label] });
+    const [{ task }] = bodyOf(await next(chosen)).claims;
+    expect(bodyOf(await next(works)).claims[0].task.id).toBe(`task_${last}`);
+    expect(codeOf(await next(works))).toBe('none');
+    const id: string = task.id.replace('task_', '');
+    await fresh.one.send(plans, { ...on(id).block, kind: 'needs_input' });
+    await fresh.one.send(plans, { ...on(id).unblock, changes: { assignedAgentId: works.agentId } });
+    expect(bodyOf(await next(works)).claims[0].task.id).toBe(task.id);
+  });
+
+  it('and likewise a review, behind what the reviewer worked on', async () => {
+    const label = someLabel();
+    const [works, judges] = [await fresh.agent('executor'), await fresh.agent('executor', 'reviewer')];
+    const last = await created(label);
+    await fresh.one.send(works, on(last).claim);
+    await fresh.one.send(works, on(last).submit);
+    await atTheHead(last, { workers: [judges.agentId] });
+    const next = () => fresh.one.send(judges, { ...on('').claim_next, purpose: 'review', labels: [label] });
+    expect(bodyOf(await next()).claims[0].task.id).toBe(`task_${last}`);
+    expect(codeOf(await next())).toBe('none');
+  });
+  it('what is known of it is cut back when it has grown long, and nothing is lost', async () => {
+    const label = someLabel();
+    const works = await fresh.agent('executor');
+    const made = Array.from({ length: 1_500 }, () => someNewTask({ id: newId(), labels: [label] }));
+    const create = (tasks: readonly NewTask[]) =>
+      fresh.one.send(plans, { type: 'create', tasks, run: null, plan: true });
+    for (let i = 0; i < made.length; i += 500) await create(made.slice(i, i + 500));
+    const [kept, free] = [made.slice(0, 300), made.slice(300)];
+    await fresh.pool.query(
+      `UPDATE tasks SET memory = jsonb_set(memory, '{excluded}', $1) WHERE id = ANY($2::uuid[])`,
+      [JSON.stringify([works.agentId]), kept.map(({ id }) => id)],
+    );
+    await fresh.pool.query('UPDATE projects SET revision = revision + 1');
+    const claim = async (max: number): Promise<string[]> => {
+      const answer = await fresh.one.send(works, { ...on('').claim_next, labels: [label], max });
+      if (answer.kind === 'none') return [];
+      return bodyOf(answer).claims.map(({ task }: { task: { id: string } }) => task.id);
+    };
+    const given = await claim(1);
+    const urgent = Array.from({ length: 40 }, () =>
+      someNewTask({ id: newId(), labels: [label], priority: 0 }),
+    );
+    await create(urgent);
+    for (let more = await claim(20); more.length > 0; more = await claim(20)) given.push(...more);
+    const expected = [free[0], ...urgent, ...free.slice(1)];
+    expect(given).toEqual(expected.map((task) => `task_${task?.id}`));
+  });
+});
+
+describe('whatever happens to a queue that is longer than what is known of it', () => {
+  /** What the database says is first for an agent, over the whole queue. */
+  async function firstFor(agent: Agent, label: string): Promise<string | undefined> {
+    const { rows } = await db.pool.query<{ id: string }>(
+      `SELECT id FROM tasks WHERE queue = 'work' AND labels = $1 AND NOT memory->'excluded' ? $2
+        ORDER BY rank, ready_at, id LIMIT 1`,
+      [[label], agent.agentId],
+    );
+    return rows[0]?.id;
+  }
+
+  it('each claim is given the first of the whole queue that its agent may have', async () => {
+    const label = someLabel();
+    const many = (count: number) => Array.from({ length: count }, () => ({ labels: [label] }));
+    const ids = await create(many(450));
+    // All but each third are kept from one of the two.
+    await db.pool.query(
+      `UPDATE tasks SET memory = jsonb_set(memory, '{excluded}', $1) WHERE id = ANY($2::uuid[])`,
+      [JSON.stringify([executor.agentId]), ids.filter((_, i) => i % 3 !== 2)],
+    );
+    await db.pool.query('UPDATE projects SET revision = revision + 1');
+    const held: { id: string; token: number; by: Agent }[] = [];
+    let given = 0;
+    const pick = (step: number) => ids[(step * 7_919) % ids.length] ?? '';
+    const steps: readonly ((step: number) => Promise<unknown>)[] = [
+      async (step) => {
+        const by = step % 3 === 0 ? other : executor;
+        const expected = await firstFor(by, label);
+        const answer = await one.send(by, { ...on('').claim_next, labels: [label] });
+        if (expected === undefined) return expect(codeOf(answer)).toBe('none');
+        const [claim] = bodyOf(answer).claims;
+        expect(claim.task.id).toBe(`task_${expected}`);
+        held.push({ id: expected, token: claim.lease_token, by });
+        given += 1;
+      },
+      (step) => one.send(planner, { ...on(pick(step)).update, edit: { priority: step % 10 } }),
+      (step) => one.send(planner, { ...on(pick(step)).update, edit: { title: `said better ${step}` } }),
+      async () => {
+        const back = held.shift();
+        if (back !== undefined) await one.send(back.by, on(back.id, back.token).release);
+      },
+      async (step) => ids.push(...(await create([{ labels: [label], priority: step % 10 }]))),
+      (step) => one.send(planner, on(pick(step)).block),
+      (step) => one.send(planner, on(pick(step)).unblock),
+    ];
+    const turns = [0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 6];
+    for (let step = 0; step < 260 * SOAK; step++)
+      await steps[turns[(step * 31 + Math.floor(step / 13)) % turns.length] ?? 0]?.(step);
+    expect(given).toBeGreaterThan(100);
+  });
+
+  it('the last that is known may change and stays where it is', async () => {
+    const label = someLabel();
+    const ids = await create(Array.from({ length: 200 }, () => ({ labels: [label] })));
+    await one.send(planner, on(newId()).cancel);
+    const given: string[] = [];
+    for (const at of [127, 128, 199]) {
+      const answer = await one.send(executor, { ...on('').claim_next, labels: [label] });
+      given.push(bodyOf(answer).claims[0].task.id.replace('task_', ''));
+      await one.send(planner, { ...on(ids[at] ?? '').update, edit: { title: 'said better' } });
+    }
+    expect([...given, ...(await taken(executor, { labels: [label] }))]).toEqual(ids);
+  });
+});

@@ -22,6 +22,8 @@ export interface QueueFilter {
   readonly runId: string | null;
   /** Every label asked for must be on the task. */
   readonly labels: readonly string[];
+  /** Who asks: what this agent may not have may be left out. */
+  readonly agentId: string | null;
 }
 
 /**

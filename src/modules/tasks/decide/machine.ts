@@ -74,6 +74,12 @@ export function placementOf(
     : { queue: 'work', rank, dueAt: null };
 }
 
+/** Whether a task is not for this agent whatever else changes: it worked on what it would review, or a planner said so. */
+export function isKeptFrom({ memory }: Task, agentId: string, purpose: ClaimPurpose): boolean {
+  if (purpose === 'review') return memory.workers.includes(agentId);
+  return memory.excluded.includes(agentId) || (memory.assigned !== null && memory.assigned !== agentId);
+}
+
 /** A new lease on a task, with the next token. No lease lasts beyond `maxAttemptSeconds`. */
 export function leaseFor(
   task: Task,

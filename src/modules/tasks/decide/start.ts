@@ -14,7 +14,7 @@ import { failedSo, onlyProbes, type Passage, passage, startProbes } from './brea
 import type { QueueFilter } from './context.js';
 import type { Draft } from './draft.js';
 import { expireLease } from './expiry.js';
-import { addedIterations, isTerminal, leaseFor, NO_USAGE } from './machine.js';
+import { addedIterations, isKeptFrom, isTerminal, leaseFor, NO_USAGE } from './machine.js';
 import * as refusal from './refusals.js';
 import { missingRun, readRunGuard } from './runs.js';
 import { readGuard, settle, settleRun, trip } from './settle.js';
@@ -33,7 +33,7 @@ export function claimNext(draft: Draft, command: CommandOf<'claim_next'>): Resul
   if (refused !== null) return { ok: false, refusal: refused };
   const gate = gateOf(draft, purpose);
   if (gate.refusal !== null) return { ok: false, refusal: gate.refusal };
-  const filter = { purpose, runId, labels };
+  const filter = { purpose, runId, labels, agentId: draft.context.actor.agentId };
   const likely = gate.probesFleet ? take(draft, filter, command, gate, (task) => failedSo(draft, task)) : [];
   return ok(likely.length > 0 ? likely : take(draft, filter, command, gate, () => true));
 }
@@ -106,7 +106,7 @@ function startRefusal(draft: Draft, task: Task, purpose: ClaimPurpose): Refusal 
   const { actor, now } = draft.context;
   const agentId = actor.agentId ?? '';
   if (purpose === 'review') {
-    if (task.memory.workers.includes(agentId)) return refusal.selfReview(task);
+    if (isKeptFrom(task, agentId, purpose)) return refusal.selfReview(task);
     if (task.state === 'blocked') return refusal.taskBlocked(task);
     if (task.state !== 'in_review') return refusal.invalidTransition(task, 'claim');
     return task.lease === null ? null : refusal.alreadyClaimed(draft, task);
@@ -117,9 +117,7 @@ function startRefusal(draft: Draft, task: Task, purpose: ClaimPurpose): Refusal 
   const refused = runRefusal(draft.runOf(task));
   if (refused !== null) return refused;
   if (task.unmet > 0) return refusal.dependencyUnmet(draft, task);
-  const { excluded, assigned } = task.memory;
-  if (excluded.includes(agentId) || (assigned !== null && assigned !== agentId))
-    return refusal.excludedAgent(task);
+  if (isKeptFrom(task, agentId, purpose)) return refusal.excludedAgent(task);
   return task.readyAt > now ? refusal.notYetDue(task) : null;
 }
 
