@@ -58,6 +58,18 @@ function pendingOf(migrations: readonly Migration[], history: readonly Row[]): s
   return migrations.flatMap(({ name }) => (applied.has(name) ? [] : [name]));
 }
 
+/** What to do about a migration of which a statement failed. The server runs each as a whole, or not at all. */
+async function explained(error: unknown, client: pg.Client): Promise<unknown> {
+  if (!(error instanceof pg.DatabaseError)) return error;
+  const [begun] = (await readHistory(client)).filter(({ finished }) => !finished);
+  return new MigrationError(
+    `The migration ${begun?.migration_name ?? ''} failed: ${error.message}. Its changes were undone. Go on with the older ` +
+      'version from the backup; or remove what was in the way, delete the row of that name from _prisma_migrations, ' +
+      'and start again.',
+    { cause: error },
+  );
+}
+
 /**
  * Brings the database to the schema of this version. One plain query tells whether anything is to be done;
  * only then is the engine loaded, under a lock, so that several processes may start at once.
@@ -82,7 +94,11 @@ export async function migrate(
     if (pending.length === 0) return { applied: [] };
     log.info({ migrations: pending }, 'migrating the database');
     const { applyMigrations } = await import('./schema-engine.js');
-    return { applied: await applyMigrations(databaseUrl, migrations) };
+    try {
+      return { applied: await applyMigrations(databaseUrl, migrations) };
+    } catch (error) {
+      throw await explained(error, client);
+    }
   } finally {
     // Ending the connection gives the lock back.
     await client.end();

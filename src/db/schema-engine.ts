@@ -43,10 +43,18 @@ async function loadModule(): Promise<void> {
  * whole, the server reads it itself, and runs it in one transaction.
  */
 class WholeScripts extends PrismaPg {
+  /** Why a script failed: of that the engine tells nothing. */
+  failure: unknown = null;
+
   override async connect() {
     const adapter = await super.connect();
     adapter.executeScript = async (script) => {
-      await adapter.underlyingDriver().query(script);
+      try {
+        await adapter.underlyingDriver().query(script);
+      } catch (error) {
+        this.failure = error;
+        throw error;
+      }
     };
     return adapter;
   }
@@ -63,10 +71,13 @@ async function withEngine<T>(databaseUrl: string, use: (engine: SchemaEngine) =>
   const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'fuseboard-migrate', max: 2 });
   // A lost connection fails the call that uses it; without a listener it would also end the process.
   pool.on('error', () => {});
+  const scripts = new WholeScripts(pool);
   try {
-    const adapter = bindMigrationAwareSqlAdapterFactory(new WholeScripts(pool));
+    const adapter = bindMigrationAwareSqlAdapterFactory(scripts);
     const datamodels: [string, string][] = [['schema.prisma', await readSchema()]];
     return await use(await bindings.SchemaEngine.new({ datamodels }, () => {}, adapter));
+  } catch (error) {
+    throw scripts.failure ?? error;
   } finally {
     await pool.end();
   }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../src/db/migrate.js';
 import { readMigrations } from '../../src/db/migration-files.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { schemaLines } from '../support/schema-lines.js';
 import { quietLog } from '../support/server.js';
 
 const log = quietLog;
@@ -24,6 +25,19 @@ describe('an empty database', () => {
       'SELECT migration_name AS name FROM _prisma_migrations ORDER BY started_at',
     );
     expect(rows.map(({ name }) => name)).toEqual(all);
+  });
+
+  test('in which something stands in the way is left as it was, and told what, by the start that finds out and by the next', async () => {
+    const inTheWay = 'refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN END $$';
+    await database.pool.query(`CREATE FUNCTION ${inTheWay}`);
+    const [first] = await readMigrations();
+    await expect(migrate(database.url, { log })).rejects.toThrow(
+      `The migration ${first?.name} failed: function "refuse_change" already exists`,
+    );
+    expect(await schemaLines(database.pool)).toEqual([]);
+    await expect(migrate(database.url, { log })).rejects.toThrow('began and never finished');
+    await database.pool.query('DROP FUNCTION refuse_change; DELETE FROM _prisma_migrations');
+    expect((await migrate(database.url, { log })).applied).toContain(first?.name);
   });
 });
 
