@@ -14,7 +14,7 @@ import { movableClock } from '../../src/kernel/clock.js';
 import { newId } from '../../src/kernel/ids.js';
 import type { Tasks } from '../../src/modules/tasks/index.js';
 import { checkAnswers } from './answer-check.js';
-import { createTestDatabase } from './database.js';
+import { createTestDatabase, type TestDatabase } from './database.js';
 import { quietLog } from './server.js';
 
 /** An agent of the test's project. */
@@ -57,6 +57,8 @@ export interface TestAppOptions {
   readonly config?: Readonly<Record<string, string>>;
   /** Begins to look after leases by timer, as the served process does. */
   readonly timers?: boolean;
+  /** A database that others have filled, with the keys of its default project. It goes when the app is closed. */
+  readonly filled?: { readonly database: TestDatabase; readonly keys: Readonly<Record<Role, string>> };
 }
 
 /** Another process of the same service: rooms, connections and caches of its own over the first one's database and clock. */
@@ -114,7 +116,8 @@ export async function startSecondApp({ databaseUrl, clock }: TestApp): Promise<S
 /** Starts the whole service for one test file. Close it in `afterAll`. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const clock = options.clock ?? movableClock();
-  const database = await createTestDatabase();
+  const { filled } = options;
+  const database = filled?.database ?? (await createTestDatabase());
   const { pool } = database;
   const logLines: string[] = [];
   const deps = depsOver(database, clock, options.config, (line) => void logLines.push(line));
@@ -123,7 +126,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   if (options.timers === true) deps.tasks.start();
 
   const withKey = (key: string | null): TestAgent => callerAt(url, key);
-  const keyOf = (role: Role): string => made?.get(role) ?? '';
+  const keyOf = (role: Role): string => made?.get(role) ?? filled?.keys[role] ?? '';
   const keys = {
     planner: keyOf('planner'),
     executor: keyOf('executor'),

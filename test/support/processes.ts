@@ -52,7 +52,7 @@ export class Process {
 }
 
 /** The database goes while its connections are still closing: nothing to tell of. */
-const NO_LOG: DatabaseLog = { info() {}, warn() {}, error() {} };
+export const NO_LOG: DatabaseLog = { info() {}, warn() {}, error() {} };
 
 /** A database with the default project, and as many processes over it as a test asks for. */
 export interface Processes {
