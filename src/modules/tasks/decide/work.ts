@@ -286,13 +286,15 @@ function lateRefusal(
   token: number,
   command: 'submit' | 'fail' | 'release',
 ): Refusal {
-  const { last } = task.memory;
+  const { lease, memory } = task;
+  const { last } = memory;
+  const { agentId } = draft.context.actor;
   const handedIn =
     last !== null &&
     last.token === token &&
-    last.agentId === draft.context.actor.agentId &&
+    last.agentId === agentId &&
     (last.outcome === 'submitted' || (last.outcome === 'stopped' && last.hasResult));
-  const reviewing = task.lease?.kind === 'review' && task.lease.token === token;
+  const reviewing = lease?.kind === 'review' && lease.token === token && lease.agentId === agentId;
   return (handedIn && !isTerminal(task.state)) || reviewing
     ? invalidTransition(task, command)
     : leaseLost(task);
