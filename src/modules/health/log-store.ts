@@ -55,19 +55,21 @@ const TASK_LOG = `task_log AS MATERIALIZED (
 
 /**
  * What a task carried over from the one it came from: the counters of that one when the new one was made. A part comes from the
- * task that was taken apart, and counts that as an unblock; what replaces a task comes from that one, and counts the trip that it
+ * task that was taken apart, and was unblocked as often as that one was then; what replaces a task comes from that one, and counts the trip that it
  * was given up under.
  */
 const CARRIED = `carried AS MATERIALIZED (
   SELECT t.id, t.supersedes, l.created_at, (o.counters->>'rework_total')::numeric AS reworks,
     (o.counters->>'error_total')::numeric AS errors, (o.counters->>'trip_count')::numeric AS trips,
-    (o.counters->>'unblock_count')::numeric + (o.is_whole OR p.gave_up)::int AS unblocks,
+    CASE WHEN o.is_whole THEN (a.counters->>'unblock_count')::numeric ELSE (o.counters->>'unblock_count')::numeric + p.gave_up::int END AS unblocks,
     (r.counters->>'tokens_used')::numeric AS fresh
   FROM tasks t
     JOIN task_log l ON l.id = t.id
     LEFT JOIN task_log p ON p.id = t.supersedes
     LEFT JOIN LATERAL (${lastBefore('t.supersedes')}) r ON true
     CROSS JOIN LATERAL (SELECT command = 'split' AS is_part FROM events WHERE project_id = $1 AND task_id = t.id AND number = 1 LIMIT 1) c
+    LEFT JOIN LATERAL (SELECT counters FROM events WHERE project_id = $1 AND task_id = t.parent_id AND type = 'task.unblocked'
+      AND position > l.created_at ORDER BY number LIMIT 1) a ON c.is_part
     CROSS JOIN LATERAL (SELECT w.counters, true AS is_whole FROM (${lastBefore('t.parent_id')}) w WHERE c.is_part
       UNION ALL SELECT r.counters, false WHERE NOT c.is_part AND r.counters IS NOT NULL) o
   WHERE t.project_id = $1 AND (t.supersedes IS NOT NULL OR t.parent_id IS NOT NULL))`;

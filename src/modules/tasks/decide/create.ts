@@ -13,6 +13,7 @@ import { inDependencyOrder } from './plan-order.js';
 import * as refusal from './refusals.js';
 import { missingRun } from './runs.js';
 import { settle } from './settle.js';
+import { blockingTrip } from './stop.js';
 import { supersede } from './supersede.js';
 
 const NO_MEMORY: TaskMemory = {
@@ -142,7 +143,8 @@ export function createOne(
 function historyOf(parent: Task | null): Partial<Task['counters']> {
   if (parent === null) return {};
   const { reworkTotal, errorTotal, unblockCount, tripCount } = parent.counters;
-  return { reworkTotal, errorTotal, unblockCount: unblockCount + 1, tripCount };
+  const lifted = blockingTrip(parent) === null ? 0 : 1;
+  return { reworkTotal, errorTotal, unblockCount: unblockCount + lifted, tripCount };
 }
 
 function createdFacts(task: Task): JsonObject {

@@ -75,12 +75,17 @@ export function tripToAnswerFor({ memory }: Task): Trip | null {
   return memory.trip ?? memory.cancelledUnder ?? null;
 }
 
+/** The trip that blocks a task. One that is half-open blocks nothing: what is lifted then is a block by hand. */
+export function blockingTrip({ memory }: Task): Trip | null {
+  return memory.trip?.state === 'open' ? memory.trip : null;
+}
+
 /** Whether only an operator may lift what holds, or held, the task: an operator's own block, or a trip that is grave or used up. */
-export function needsOperator(draft: Draft, task: Task): boolean {
+export function needsOperator(draft: Draft, task: Task, trip: Trip | null): boolean {
   return (
     task.memory.blockedByOperator ||
     mustEscalate({
-      trip: tripToAnswerFor(task),
+      trip,
       recoveries: task.counters.unblockCount,
       maxRecoveries: draft.limitsOf(task).maxUnblocks,
     })

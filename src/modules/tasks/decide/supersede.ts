@@ -46,7 +46,7 @@ export function supersede(
 /** What forbids to unblock a task forbids to replace it as well, also when it was given up in between. */
 function recoveryRefusal(draft: Draft, old: Task, created: Task): Refusal | null {
   if (draft.context.actor.roles.includes('operator')) return null;
-  if (needsOperator(draft, old)) return refusal.escalationRequired(old);
+  if (needsOperator(draft, old, tripToAnswerFor(old))) return refusal.escalationRequired(old);
   const { maxUnblocks: maxRecoveries } = draft.limitsOf(old);
   if (draft.limitsOf(created).maxUnblocks > maxRecoveries) return refusal.operatorsLimit();
   const recovery = {

@@ -11,9 +11,10 @@ import { blockForDependency, givenUp, standIns } from './dependencies.js';
 import type { Draft } from './draft.js';
 import { applyEdit, changedFields } from './edit.js';
 import { readyFrom } from './machine.js';
+import { endProbe } from './recovery.js';
 import * as refusal from './refusals.js';
 import { readGuard, settle } from './settle.js';
-import { needsOperator } from './stop.js';
+import { blockingTrip, needsOperator } from './stop.js';
 
 /**
  * Lifts a block: a form, not a button. After a trip the task's counters start again and its totals stay; from the second
@@ -23,7 +24,8 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>, as?: Strate
   const task = draft.taskOf(command.taskId);
   const operator = draft.context.actor.roles.includes('operator');
   if (task.state !== 'blocked') return { ok: false, refusal: refusal.invalidTransition(task, 'unblock') };
-  if (!operator && needsOperator(draft, task))
+  const trip = blockingTrip(task);
+  if (!operator && needsOperator(draft, task, trip))
     return { ok: false, refusal: refusal.escalationRequired(task) };
   if (!operator && command.changes.limits?.maxUnblocks !== undefined)
     return { ok: false, refusal: refusal.operatorsLimit() };
@@ -33,7 +35,6 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>, as?: Strate
   const changed = withChanges(draft, task, command.changes);
   if (!changed.ok) return changed;
   const fields = [...changedFields(task, changed.value), ...handsChanged(task, command.changes)];
-  const { trip } = task.memory;
   const recovery = {
     trip,
     recoveries: task.counters.unblockCount,
@@ -62,6 +63,7 @@ export function unblock(draft: Draft, command: CommandOf<'unblock'>, as?: Strate
     reason: command.reason,
     data: { assessment: command.assessment, changes, changed: fields, was: task.block?.kind ?? null },
   });
+  if (command.to === 'in_review') endProbe(draft, task.id);
   settle(draft, task.id);
   const settled = draft.taskOf(task.id);
   blockForDependency(draft, settled, givenUp(draft, settled.dependsOn));
@@ -79,7 +81,7 @@ function lift(draft: Draft, task: Task, command: CommandOf<'unblock'>, afterTrip
     block: null,
     claimedBy: null,
     readyAt: readyFrom(task, now),
-    memory: { ...memory, trip: null, changedSinceTrip: false, blockedByOperator: false },
+    memory: { ...memory, blockedByOperator: false },
   };
   const cleared = command.resetTokens ? { ...counters, tokensUsed: 0 } : counters;
   if (!afterTrip) return { ...lifted, counters: cleared };
@@ -95,6 +97,8 @@ function lift(draft: Draft, task: Task, command: CommandOf<'unblock'>, afterTrip
     },
     memory: {
       ...lifted.memory,
+      trip: null,
+      changedSinceTrip: false,
       sentBack: {},
       autoRecoverAt: null,
       autoRecoveries: 0,
