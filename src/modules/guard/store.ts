@@ -20,8 +20,8 @@ export function writeTrips(projectId: string, trips: readonly Trip[]): Statement
       FROM ROWS FROM (unnest($2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::uuid[], $7::float8[], $8::float8[], $9::float8[], $10::text[],
         $11::text[], $12::text[], $13::timestamptz[], $14::timestamptz[]), jsonb_array_elements($15::jsonb), jsonb_array_elements($16::jsonb))
         AS u(id, scope, kind, task_id, run_id, value, "limit", over_percent, severity, action_required, state, opened_at, closed_at, layers, resolution)
-      ON CONFLICT (project_id, id) DO UPDATE SET value = excluded.value, "limit" = excluded."limit", over_percent = excluded.over_percent,
-        severity = excluded.severity, action_required = excluded.action_required, state = excluded.state, layers = excluded.layers,
+      ON CONFLICT (project_id, id) DO UPDATE SET kind = excluded.kind, value = excluded.value, "limit" = excluded."limit",
+        over_percent = excluded.over_percent, severity = excluded.severity, action_required = excluded.action_required, state = excluded.state, layers = excluded.layers,
         closed_at = excluded.closed_at, resolution = excluded.resolution`,
     values: [
       projectId,

@@ -184,12 +184,11 @@ function escalate(draft: Draft, task: Task, verdict: Verdict): void {
 /** A run over a budget is tripped: nothing in it starts until it is recovered; what is in flight is handed in as ever. */
 export function settleRun(draft: Draft, run: Run, verdict: Verdict): void {
   const open = openRunLayers(verdict);
-  const highest = open[0];
-  if (highest === undefined || run.state === 'closed') return;
-  const usedUp = run.recoverCount >= draft.limitsFor(run).maxUnblocks;
   const known = run.memory.trip;
-  const layer = known === null ? highest : (open.find((reading) => reading.kind === known.kind) ?? highest);
+  const layer = known === null ? open[0] : layerOf(verdict, known.kind);
+  if (layer === undefined || run.state === 'closed') return;
   if (known !== null && layer.value <= known.value) return;
+  const usedUp = run.recoverCount >= draft.limitsFor(run).maxUnblocks;
   const severity = graver(known?.severity ?? 'LOW', severityOf(layer.kind, layer.value, layer.limit, usedUp));
   const tripped: Trip = {
     id: known?.id ?? draft.context.newId(),
