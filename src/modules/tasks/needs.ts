@@ -66,23 +66,17 @@ function needCommand(board: Board, needs: Needs, { command, actor }: Envelope): 
 
 function needNewTasks(board: Board, needs: Needs, tasks: readonly NewTask[]): void {
   const planned = new Set(tasks.map((task) => task.id));
+  const outside = tasks.flatMap((task) => task.dependsOn).filter((id) => !planned.has(id));
+  needDependencies(board, needs, outside);
+  // Only where one of them comes to stand before what is there already could they form a circle with it.
+  if (tasks.some((task) => task.supersedes !== null)) needReachable(board, needs, outside);
   for (const task of tasks) {
-    needDependencies(
-      board,
-      needs,
-      task.dependsOn.filter((id) => !planned.has(id)),
-    );
     if (task.runId !== null) needRun(board, needs, task.runId);
     if (task.parentId !== null && !planned.has(task.parentId)) needTask(board, needs, task.parentId);
     if (task.dedupeKey !== null && !board.knowsDedupe(task.dedupeKey)) needs.dedupeKeys.add(task.dedupeKey);
     if (task.supersedes !== null) {
       const old = needTask(board, needs, task.supersedes);
       if (old !== null) needDependants(board, needs, old);
-      needReachable(
-        board,
-        needs,
-        task.dependsOn.filter((id) => !planned.has(id)),
-      );
       if (old?.supersededBy != null) needTask(board, needs, old.supersededBy);
     }
   }
@@ -111,10 +105,13 @@ function needForTask(
         needNewDependencies(board, needs, task, command.changes.dependsOn);
       needDependencies(board, needs, task.dependsOn);
       return;
-    case 'split':
+    case 'split': {
+      const parts = new Set(command.tasks.map((part) => part.id));
+      const outside = command.tasks.flatMap((part) => part.dependsOn).filter((id) => !parts.has(id));
       needNewTasks(board, needs, command.tasks);
-      needNewDependencies(board, needs, task, task.dependsOn);
+      needNewDependencies(board, needs, task, [...task.dependsOn, ...outside]);
       return;
+    }
     case 'submit':
     case 'fail':
       if (command.leaseToken !== task.lease?.token)
