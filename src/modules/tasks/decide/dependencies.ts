@@ -75,6 +75,13 @@ export function waitForInstead(draft: Draft, oldId: string, newId: string): void
   for (const { id } of openDependants(draft, oldId)) addEdge(draft, id, newId);
 }
 
+/** Makes a task wait no longer for another: whoever takes that one's place later is nothing to it either. */
+export function waitNoLonger(draft: Draft, taskId: string, dependsOnId: string): void {
+  const added = draft.edges.findIndex((edge) => edge.taskId === taskId && edge.dependsOnId === dependsOnId);
+  if (added !== -1) draft.edges.splice(added, 1);
+  draft.droppedEdges.push({ taskId, dependsOnId });
+}
+
 function addEdge(draft: Draft, taskId: string, dependsOnId: string): void {
   const dependency = draft.taskOf(dependsOnId);
   if (!dependency.hasDependants) draft.putQuietly({ ...dependency, hasDependants: true });

@@ -7,7 +7,7 @@ import type { Strategy, TaskLimits } from '../../guard/types.js';
 import { layerToWire, ownLimitsToWire } from '../../guard/wire.js';
 import type { CommandOf, Task, UnblockChanges } from '../types.js';
 import { closeTrip } from './closing.js';
-import { blockForDependency, givenUp, standIns } from './dependencies.js';
+import { blockForDependency, givenUp, standIns, waitNoLonger } from './dependencies.js';
 import type { Draft } from './draft.js';
 import { applyEdit, changedFields } from './edit.js';
 import { readyFrom } from './machine.js';
@@ -123,9 +123,15 @@ function stillWarned(draft: Draft, task: Task, command: CommandOf<'unblock'>): T
 
 /** Whoever unblocks a task because its dependency was cancelled, or has its result judged, goes on without that one. */
 function withoutCancelled(draft: Draft, task: Task): Task {
-  const dependsOn = task.dependsOn.filter((id) => {
+  const standsFor = (id: string): Task | null => {
     const found = standIns(draft, [id]);
-    return 'tasks' in found && found.tasks[0]?.state !== 'cancelled';
+    return 'tasks' in found ? (found.tasks[0] ?? null) : null;
+  };
+  const dependsOn = task.dependsOn.filter((id) => {
+    const dependency = standsFor(id);
+    if (dependency?.state !== 'cancelled') return dependency !== null;
+    waitNoLonger(draft, task.id, dependency.id);
+    return false;
   });
   const found = standIns(draft, dependsOn);
   const unmet = 'tasks' in found ? found.tasks.filter((dependency) => dependency.state !== 'done').length : 0;
