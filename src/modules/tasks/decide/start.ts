@@ -94,7 +94,7 @@ export function claim(draft: Draft, command: CommandOf<'claim'>): Result<readonl
   return ok([given]);
 }
 
-/** An agent with several roles claims work, unless the task is there to be reviewed and it is only a reviewer. */
+/** An agent with several roles claims work unless it asks for review; by naming a task that is in review it does. */
 function purposeFor(draft: Draft, task: Task): ClaimPurpose {
   const { roles } = draft.context.actor;
   if (!roles.includes('executor')) return 'review';
