@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { holdsKey } from '../kernel/key-form.js';
 import type { Refusal } from '../kernel/refusal.js';
 import type { Gate } from './gates.js';
 
@@ -18,7 +19,8 @@ let counter = 0;
 /** The `genReqId` option: the caller's X-Request-Id when it is one, else a prefix of this process and a count. */
 export function requestIdOf(request: IncomingMessage | undefined): string {
   const given = request?.headers['x-request-id'];
-  if (typeof given === 'string' && REQUEST_ID.test(given)) return given;
+  // It goes into the log and onto events, where a key must not come.
+  if (typeof given === 'string' && REQUEST_ID.test(given) && !holdsKey(given)) return given;
   counter += 1;
   return `${processPrefix}-${counter.toString(36)}`;
 }

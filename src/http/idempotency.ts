@@ -1,9 +1,12 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { holdsKey } from '../kernel/key-form.js';
 import { invalidInput } from './errors.js';
 import type { Gate } from './gates.js';
+import { KEY_FAULT } from './input-guard.js';
 import { pathOf } from './problem.js';
 
+const POINTER = '/headers/idempotency-key';
 const MAX_LENGTH = 255;
 const PRINTABLE = /^[\x20-\x7e]+$/;
 /** A string of structured fields (RFC 8941): quotes and backslashes inside are escaped, nothing else is. */
@@ -46,8 +49,9 @@ export function createKeyReader(app: FastifyInstance): Gate {
     const key = typeof header === 'string' ? parseIdempotencyKey(header) : null;
     if (key === null) {
       const detail = `Must be 1 to ${MAX_LENGTH} printable ASCII characters, bare or in double quotes.`;
-      return invalidInput([{ pointer: '/headers/idempotency-key', detail, code: 'invalid_format' }]);
+      return invalidInput([{ pointer: POINTER, detail, code: 'invalid_format' }]);
     }
+    if (holdsKey(key)) return invalidInput([{ pointer: POINTER, ...KEY_FAULT }]);
     const route = `${request.method} ${request.routeOptions.url ?? ''}`;
     request.idempotency = { key, route, requestHash: requestHash(request) };
     return null;

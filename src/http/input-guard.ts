@@ -1,9 +1,17 @@
+import { holdsKey } from '../kernel/key-form.js';
 import type { InputError } from '../kernel/refusal.js';
 import { invalidInput } from './errors.js';
 import type { Gate } from './gates.js';
 
 /** How deep arrays and objects may nest; the outermost counts as one. */
 export const MAX_DEPTH = 64;
+
+/** A key in the wrong place would be kept with everything else, and read by all who may read the board. */
+export const KEY_FAULT = {
+  detail:
+    'This holds an API key, which is sent in the header Authorization and nowhere else. Leave it out; revoke the key if others may have seen it.',
+  code: 'holds_key',
+} as const;
 
 /** In unicode mode a surrogate matches only when it stands alone. */
 const HOSTILE_CHARACTER = /[\0\ud800-\udfff]/u;
@@ -78,6 +86,7 @@ function judgeName(key: string, value: unknown): Judgement | null {
     const detail = 'A field name contains a character that text cannot have.';
     return { detail, code: 'bad_character', atParent: true };
   }
+  if (holdsKey(key)) return { ...KEY_FAULT, atParent: true };
   if (key === '__proto__' || (key === 'constructor' && hasPrototype(value))) {
     return { detail: `A field may not be called ${key}.`, code: 'forbidden_name' };
   }
@@ -89,13 +98,17 @@ function hasPrototype(value: unknown): boolean {
 }
 
 function judgeScalar(value: unknown): Judgement | null {
-  if (typeof value === 'string' && HOSTILE_CHARACTER.test(value)) {
-    return { detail: 'Text may not contain NUL or half of a surrogate pair.', code: 'bad_character' };
-  }
+  if (typeof value === 'string') return judgeText(value);
   if (typeof value === 'number' && !Number.isFinite(value)) {
     return { detail: 'The number is too large.', code: 'not_finite' };
   }
   return null;
+}
+
+function judgeText(text: string): Judgement | null {
+  if (HOSTILE_CHARACTER.test(text))
+    return { detail: 'Text may not contain NUL or half of a surrogate pair.', code: 'bad_character' };
+  return holdsKey(text) ? KEY_FAULT : null;
 }
 
 /** Looks at everything a caller sent before any schema does. */

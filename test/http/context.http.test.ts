@@ -22,7 +22,15 @@ describe('X-Request-Id', () => {
     expect(answer.json().trace.requestId).toBe(given);
   });
 
-  it.each(['', 'with space', 'x'.repeat(129), 'ä', 'line\\nbreak'])('%j is replaced', async (given) => {
+  it.each([
+    '',
+    'with space',
+    'x'.repeat(129),
+    'ä',
+    'line\\nbreak',
+    // What has the form of a key would be logged.
+    `fb_0123456789ABCDEF_${'a'.repeat(38)}`,
+  ])('%j is replaced', async (given) => {
     const answer = await read({ 'x-request-id': given });
     expect(answer.headers['x-request-id']).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
     expect(answer.headers['x-request-id']).not.toBe(given);

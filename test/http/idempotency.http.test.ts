@@ -46,6 +46,13 @@ describe('an Idempotency-Key', () => {
     expect(answer.json().errors).toMatchObject([{ pointer: '/headers/idempotency-key' }]);
   });
 
+  it('that is the key of an agent is refused, because it would be stored', async () => {
+    const key = `fb_0123456789ABCDEF_${'a'.repeat(38)}`;
+    const answer = await create(key, '{"title":"x"}');
+    expect(answer.json().errors).toMatchObject([{ pointer: '/headers/idempotency-key', code: 'holds_key' }]);
+    expect(answer.body).not.toContain(key);
+  });
+
   it('survives quoting whatever it consists of', () => {
     const printable = fc.string({
       unit: fc.integer({ min: 0x20, max: 0x7e }).map((n) => String.fromCharCode(n)),

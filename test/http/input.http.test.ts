@@ -9,6 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => http.app.close());
 
+/** In the form that keys have, and nobody's. */
+const KEY = `fb_0123456789ABCDEF_${'a'.repeat(38)}`;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 function post(payload: string | Buffer, headers: Record<string, string> = JSON_TYPE) {
@@ -139,6 +141,29 @@ describe('the input guard', () => {
     ['{"title":"x","result":{"constructor":{"prototype":{}}}}', '/result/constructor', 'forbidden_name'],
   ])('refuses %s', async (payload, pointer, code) => {
     expect(await faultsOf(payload)).toMatchObject([{ pointer, code }]);
+  });
+
+  it.each([
+    [{ title: `use ${KEY}` }, '/title'],
+    [{ title: 'x', labels: ['ok', KEY] }, '/labels/1'],
+    [{ title: 'x', result: { headers: `Bearer ${KEY}` } }, '/result/headers'],
+    [{ title: 'x', result: { [KEY]: 1 } }, '/result'],
+    [{ title: 'x', api_key: KEY }, '/api_key'],
+  ])('refuses a key of an agent, and does not repeat it: %o', async (payload, pointer) => {
+    const answer = await post(JSON.stringify(payload));
+    expect(answer.json().errors).toMatchObject([{ pointer, code: 'holds_key' }]);
+    expect(answer.body).not.toContain(KEY);
+  });
+
+  it('refuses a key in the address', async () => {
+    for (const url of [`/v1/tasks/${KEY}`, `/v1/tasks/x?q=${KEY}`]) {
+      const answer = await http.app.inject({ url, headers: withKey('executor') });
+      expect(answer.json().errors).toMatchObject([{ code: 'holds_key' }]);
+    }
+  });
+
+  it('lets the public part of a key pass', async () => {
+    expect((await post(JSON.stringify({ title: 'fb_0123456789ABCDEF' }))).statusCode).toBe(201);
   });
 
   it('lets whole surrogate pairs and a plain field called constructor pass', async () => {

@@ -1,12 +1,10 @@
 import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { KEY_LENGTHS } from '../../kernel/key-form.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const ID_LENGTH = 16;
-const SECRET_LENGTH = 32;
-const CHECKSUM_LENGTH = 6;
 const FORM = new RegExp(
-  `^(fb_([0-9A-Za-z]{${ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`,
+  `^(fb_([0-9A-Za-z]{${KEY_LENGTHS.id}})_[0-9A-Za-z]{${KEY_LENGTHS.secret}})([0-9A-Za-z]{${KEY_LENGTHS.checksum}})$`,
 );
 
 /** A key at the one moment when it is known: its public id, the key itself, and the hash that is stored. */
@@ -24,7 +22,7 @@ function randomText(length: number): string {
 function checksumOf(text: string): string {
   let rest = crc32(text);
   let checksum = '';
-  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+  for (let i = 0; i < KEY_LENGTHS.checksum; i++) {
     checksum = `${ALPHABET[rest % ALPHABET.length]}${checksum}`;
     rest = Math.floor(rest / ALPHABET.length);
   }
@@ -33,8 +31,8 @@ function checksumOf(text: string): string {
 
 /** Makes a key: `fb_<id>_<secret><checksum>`. */
 export function newKey(): NewKey {
-  const id = randomText(ID_LENGTH);
-  const body = `fb_${id}_${randomText(SECRET_LENGTH)}`;
+  const id = randomText(KEY_LENGTHS.id);
+  const body = `fb_${id}_${randomText(KEY_LENGTHS.secret)}`;
   const token = `${body}${checksumOf(body)}`;
   return { id, token, hash: hashOf(token) };
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { holdsKey } from '../../../src/kernel/key-form.js';
 import { hashOf, keyIdOf, newKey } from '../../../src/modules/agents/keys.js';
 
 it('a key has a public id, a secret and a checksum', () => {
@@ -7,6 +8,12 @@ it('a key has a public id, a secret and a checksum', () => {
   expect(token).toMatch(/^fb_[0-9A-Za-z]{16}_[0-9A-Za-z]{38}$/);
   expect(keyIdOf(token)).toBe(id);
   expect(hash).toEqual(hashOf(token));
+});
+
+it('a key is found in the middle of a text', () => {
+  const { id, token } = newKey();
+  expect(holdsKey(`curl -H "Authorization: Bearer ${token}"`)).toBe(true);
+  expect(holdsKey(`fb_${id}`)).toBe(false);
 });
 
 it('no two keys are alike', () => {
