@@ -126,8 +126,4 @@ export const ADVISORIES: Readonly<Record<string, readonly Advisory[]>> = {
  * What is known and stays, each with its reason: never in what is shipped, and only while nothing else can be had. Whatever
  * of it is no longer needed must go from here.
  */
-export const TOLERATED: Readonly<Record<string, string>> = {
-  'GHSA-ggr8-5vv4-36mx': 'Prisma’s command line pins it, to merge the configuration that stands here.',
-  'GHSA-3f6p-5ww8-9rcr': 'Prisma’s command line pins it, for a database that is not used here.',
-  'GHSA-rgwj-5xj2-c3m3': 'The same.',
-};
+export const TOLERATED: Readonly<Record<string, string>> = {};
