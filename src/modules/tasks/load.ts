@@ -7,14 +7,8 @@ import { loadLiveRuns, loadRuns } from '../runs/index.js';
 import type { Board } from './board.js';
 import { type Envelope, keptId } from './envelope.js';
 import { type Needs, needsOf } from './needs.js';
-import {
-  loadAttempts,
-  loadDedupeHolders,
-  loadDependants,
-  loadQueue,
-  loadReachable,
-  loadTasks,
-} from './store.js';
+import { loadQueue } from './store/queue.js';
+import { loadAttempts, loadDedupeHolders, loadDependants, loadReachable, loadTasks } from './store.js';
 
 /** How long the agents of a project are believed to be as they were read. */
 const ROSTER_MS = 10_000;

@@ -1,7 +1,6 @@
 import { plain, type Queryable, rowsOf, timestamp } from '../../db/statement.js';
 import { type AttemptRow, attemptOf, type TaskRow, taskOf } from './rows.js';
-import type { Attempt, ClaimPurpose, Task } from './types.js';
-import type { Place } from './windows.js';
+import type { Attempt, Task } from './types.js';
 
 export const TASK_COLUMNS = `id, project_id, run_id, parent_id, supersedes, superseded_by, dedupe_key, title, description, acceptance,
   priority, labels, depends_on, unmet, has_dependants, limits, not_before, state, ready_at, block_kind, block_reason,
@@ -19,47 +18,6 @@ export async function loadTasks(db: Queryable, projectId: string, ids: readonly 
     name: 'tasks_by_id',
     text: `SELECT ${TASK_COLUMNS} FROM tasks WHERE project_id = $1 AND id = ANY($2::uuid[])`,
     values: [projectId, ids],
-  });
-  return rows.map(taskOf);
-}
-
-/** Before every place that a task can have in a queue. */
-const BEGINNING = { rank: -1, readyAt: 0, id: '00000000-0000-0000-0000-000000000000' } satisfies Place;
-
-/** What one agent may have, as `isKeptFrom` says it of a task. */
-const NOT_KEPT_FROM = {
-  work: `AND NOT memory->'excluded' ? $9::text AND coalesce(memory->>'assigned' = $9::text, true)`,
-  review: `AND NOT memory->'workers' ? $9::text`,
-} satisfies Record<ClaimPurpose, string>;
-
-/** The next tasks in claim order of some runs, for work or for review: for everybody, or what one agent may have. */
-export async function loadQueue(
-  db: Queryable,
-  projectId: string,
-  filter: {
-    readonly purpose: ClaimPurpose;
-    readonly runIds: readonly string[];
-    readonly labels: readonly string[];
-    readonly agentId: string | null;
-    /** Behind this place; null: from the beginning. */
-    readonly after: Place | null;
-    readonly limit: number;
-  },
-): Promise<Task[]> {
-  const { purpose, runIds, labels, agentId, limit } = filter;
-  const after = filter.after ?? BEGINNING;
-  const place = [after.rank, timestamp(after.readyAt), after.id];
-  const rows = await rowsOf<TaskRow>(db, {
-    name: agentId === null ? 'tasks_queue' : `tasks_queue_${purpose}_of_agent`,
-    text: `SELECT q.* FROM unnest($2::uuid[]) AS r(run_id)
-      CROSS JOIN LATERAL (
-        SELECT ${TASK_COLUMNS}, rank FROM tasks
-        WHERE project_id = $1 AND run_id = r.run_id AND queue = $3 AND labels @> $4::text[]
-          AND (rank, ready_at, id) > ($6::smallint, $7::timestamptz, $8::uuid) ${agentId === null ? '' : NOT_KEPT_FROM[purpose]}
-        ORDER BY rank, ready_at, id LIMIT $5
-      ) q
-      ORDER BY q.rank, q.ready_at, q.id LIMIT $5`,
-    values: [projectId, runIds, purpose, labels, limit, ...place, ...(agentId === null ? [] : [agentId])],
   });
   return rows.map(taskOf);
 }
