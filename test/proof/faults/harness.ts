@@ -30,15 +30,8 @@ export async function makeHome(): Promise<Home> {
     async withPool(work) {
       const file = await readPidFile(cluster);
       const password = (await readFile(join(cluster, 'fuseboard.password'), 'utf8')).trim();
-      const pool = new pg.Pool({
-        host: '127.0.0.1',
-        port: file?.port ?? 0,
-        user: 'fuseboard',
-        password,
-        database: 'fuseboard',
-        connectionTimeoutMillis: 5_000,
-        max: 2,
-      });
+      const connectionString = `postgres://fuseboard:${password}@127.0.0.1:${file?.port ?? 0}/fuseboard`;
+      const pool = new pg.Pool({ connectionString, connectionTimeoutMillis: 5_000, max: 2 });
       pool.on('error', () => undefined);
       try {
         return await work(pool);
