@@ -77,7 +77,8 @@ function claim(task: TaskState, { purpose }: CallOf<'claim'>, { agent, lastsUnti
   const beside = { lease_token: token };
   if (purpose === 'review') {
     if (task.state !== 'in_review') return refused(task, 'invalid_transition');
-    return { task: given, code: 'ok', quiet: true, beside };
+    const review = { agentId: agent.id, token, stopped: false };
+    return { task: { ...given, review }, code: 'ok', quiet: true, beside };
   }
   if (task.state !== 'pending' && task.state !== 'rework') return refused(task, 'invalid_transition');
   const attempts = [...task.attempts, { agentId: agent.id, token }];
@@ -101,13 +102,19 @@ function isLast(task: TaskState, token: number, agent: Agent): boolean {
   return last !== undefined && last.token === token && last.agentId === agent.id;
 }
 
+/** Whether a token is that of an agent's review: the one under way, or the last, however it ended. */
+function isReview({ review }: TaskState, token: number, agent: Agent): boolean {
+  return review !== null && review.agentId === agent.id && review.token === token;
+}
+
 function heartbeat(task: TaskState, { token, tokens }: CallOf<'heartbeat'>, at: Circumstances): Done {
   const hand = handOf(task, token, at.agent);
-  if (hand === 'none') return refused(task, 'lease_lost');
+  const isStopped = hand === 'stopped' || (isReview(task, token, at.agent) && task.review?.stopped === true);
+  if (hand === 'none' && !isStopped) return refused(task, 'lease_lost');
   const quiet = tokens === 0 ? ({ quiet: true } as const) : {};
   const after = tokens === 0 ? task : settled(used(task, tokens));
   const { lease } = after;
-  if (hand === 'stopped' || lease === null)
+  if (isStopped || lease === null)
     return { task: after, code: 'ok', beside: { directive: 'stop' }, ...quiet };
   const lastsUntil = Math.max(lease.lastsUntil, at.lastsUntil);
   const longer = { ...after, lease: { ...lease, lastsUntil } };
@@ -116,7 +123,7 @@ function heartbeat(task: TaskState, { token, tokens }: CallOf<'heartbeat'>, at: 
 
 function usage(task: TaskState, { token, tokens }: CallOf<'usage'>, agent: Agent): Done {
   const worked = task.attempts.some((attempt) => attempt.token === token && attempt.agentId === agent.id);
-  if (!worked && handOf(task, token, agent) !== 'reviewer') return refused(task, 'lease_lost');
+  if (!worked && !isReview(task, token, agent)) return refused(task, 'lease_lost');
   return done(settled(used(task, tokens)));
 }
 

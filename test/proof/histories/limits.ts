@@ -4,8 +4,11 @@ import { isFinished, LIMITS, type TaskState, type Trip } from './task.js';
 
 /** Ends whatever lease there is because the task is stopped under its holder. */
 export function stopped(task: TaskState): TaskState {
-  const outcome = task.lease?.purpose === 'work' ? 'stopped' : task.outcome;
-  return { ...task, lease: null, claimedBy: null, outcome };
+  const { lease } = task;
+  const free: TaskState = { ...task, lease: null, claimedBy: null };
+  if (lease === null) return free;
+  if (lease.purpose === 'work') return { ...free, outcome: 'stopped' };
+  return { ...free, review: { agentId: lease.agentId, token: lease.token, stopped: true } };
 }
 
 /** Back to whoever comes next. */

@@ -18,7 +18,7 @@ const SERVICES = 2;
 const AT_ONCE = 6;
 /** Each fault is found within so many histories, most in one of the first six. */
 const HISTORIES_MAX = 48;
-const HISTORIES_SOUND = 12;
+const HISTORIES_SOUND = 6;
 const TIMEOUT_MS = 180_000;
 
 interface Found {

@@ -123,6 +123,20 @@ describe('a stale hand', () => {
   });
 });
 
+describe('a reviewer', () => {
+  it('whose task was stopped is told to stop, and reports what the review has used', () => {
+    const walk = new Walk();
+    walk.codes(ann, WORK, submit(1));
+    walk.codes(rita, REVIEW);
+    walk.codes(paul, { type: 'block' });
+    expect(walk.send(rita, { type: 'heartbeat', token: 2, tokens: 10 }).fields).toEqual({
+      directive: 'stop',
+    });
+    expect(walk.codes(rita, usage(2, 10), submit(2))).toEqual(['ok', 'lease_lost']);
+    expect(walk.shown).toMatchObject({ state: 'blocked', tokens_used: 20 });
+  });
+});
+
 describe('a verdict', () => {
   it('is one an attempt, and names the right one', () => {
     const walk = new Walk();

@@ -65,6 +65,8 @@ export interface TaskState {
     readonly lastsUntil: number;
   } | null;
   readonly leaseToken: number;
+  /** The last review that was begun, and whether the task was stopped under it. */
+  readonly review: { readonly agentId: string; readonly token: number; readonly stopped: boolean } | null;
   /** Who worked on each attempt, with which token. */
   readonly attempts: readonly { readonly agentId: string; readonly token: number }[];
   /** Of the last attempt. */
@@ -91,6 +93,7 @@ export const NEW_TASK: TaskState = {
   claimedBy: null,
   lease: null,
   leaseToken: 0,
+  review: null,
   attempts: [],
   outcome: null,
   hasResult: false,
