@@ -19,12 +19,15 @@ const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P202
  */
 const SQL_STATES = new Set(['57014', '55P03', '25P03', '25P04', '25006']);
 
-/** Connection faults, exhausted resources, and a server that is being shut down or starts. */
-const SQL_STATE_CLASSES = /^(08|53|57P)/;
+/**
+ * Connection faults, exhausted resources, a server that is being shut down or starts, and one that no longer lets us in: its
+ * password, or the name of the database, has changed.
+ */
+const SQL_STATE_CLASSES = /^(08|28|3D|53|57P)/;
 
-/** The drivers raise these as bare errors without a code. */
+/** The drivers raise these as bare errors without a code; a closed database has one that says nothing. */
 const MESSAGES =
-  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|server closed the connection|Can't reach database server|Cannot use a pool after calling end|Client was closed and is not queryable|Connection is closed|Socket closed unexpectedly/i;
+  /not currently accepting connections|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|server closed the connection|Can't reach database server|Cannot use a pool after calling end|Client was closed and is not queryable|Connection is closed|Socket closed unexpectedly/i;
 
 const SQL_STATE = /^[0-9A-Z]{5}$/;
 
