@@ -83,8 +83,17 @@ function isoTime(): () => string {
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const code: unknown = Reflect.get(error, 'code');
+  const message = messageOf(error.message, code);
+  const stack = error.stack?.replace(error.message, () => message);
   const cause = error.cause === undefined ? undefined : describeError(error.cause);
-  return { type: error.name, message: error.message, code, stack: error.stack, cause };
+  return { type: error.name, message, code, stack, cause };
+}
+
+/** The class of SQLSTATE that is about values, which it repeats between quotes: `invalid input syntax for type uuid: "…"`. */
+const ABOUT_A_VALUE = /^22[0-9A-Z]{3}$/;
+
+function messageOf(message: string, code: unknown): string {
+  return typeof code === 'string' && ABOUT_A_VALUE.test(code) ? message.replace(/".*"/s, '"…"') : message;
 }
 
 function describeRequest(request: FastifyRequest): object {
