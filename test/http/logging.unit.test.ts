@@ -3,10 +3,10 @@ import { createLog } from '../../src/http/index.js';
 
 /** The line that an error becomes. */
 function logged(error: Error): string {
-  let line = '';
-  const { logger } = createLog('info', { write: (text) => void (line += text) });
+  const lines: string[] = [];
+  const { logger } = createLog('info', { write: (line) => void lines.push(line) });
   logger.error({ err: error }, 'failed');
-  return line;
+  return lines.join('');
 }
 
 it('an error of the database is logged without the rows that it carries', () => {

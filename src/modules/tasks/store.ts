@@ -1,4 +1,4 @@
-import { plain, type Queryable, rowsOf, timestamp } from '../../db/statement.js';
+import { plain, type Queryable, rowsOf } from '../../db/statement.js';
 import { type AttemptRow, attemptOf, type TaskRow, taskOf } from './rows.js';
 import type { Attempt, Task } from './types.js';
 
