@@ -51,8 +51,10 @@ process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
 const figures: Figure[] = [];
 try {
   for (const name of names) {
+    const from = performance.now();
     process.stderr.write(`${name}\n`);
     figures.push(...((await MEASUREMENTS[name]?.(machine, values.quick ? QUICK : FULL)) ?? []));
+    process.stderr.write(`  took ${((performance.now() - from) / 1000).toFixed(0)} s\n`);
   }
 } finally {
   await machine.stop();
