@@ -39,7 +39,7 @@ async function waiting(): Promise<number> {
 test(`${CLIENTS} clients over ${POOL} connections are all served`, async () => {
   const load = new Load(rig.service, { clients: CLIENTS, seed: 3 });
   const reading = Promise.all(Array.from({ length: CLIENTS / 4 }, readAll));
-  await load.more(CLIENTS * 5 * SOAK);
+  await load.more(CLIENTS * 3 * SOAK);
   await reading;
   await load.stop();
   if (SOAK > 1) console.log(`${CLIENTS} clients over ${POOL} connections`, load.figures);

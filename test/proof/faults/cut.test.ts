@@ -138,7 +138,7 @@ test('a commit whose answer is lost, and the question after it too, is acknowled
     asked += 1;
     if (asked < 3) network.cut();
   };
-  network.arm({ at: 'combined_0 1', ...ANSWERED });
+  network.arm({ at: 'combined 1', ...ANSWERED });
   const first = await sendOnce(service.url, command);
   network.overtake = null;
   expect(asked).toBe(3);

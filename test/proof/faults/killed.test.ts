@@ -44,8 +44,8 @@ test(`${KILLS} times kill -9 under load: nothing acknowledged is lost, nothing i
 
 /** Where a batch may be when its process dies: not yet made, made half, and made without anybody being told. */
 const MOMENTS = [
-  { name: 'a claim', at: 'combined_0 1', moment: 'before', times: 0 },
-  { name: 'a claim', at: 'combined_0 1', moment: 'answered', times: 1 },
+  { name: 'a claim', at: 'combined 1', moment: 'before', times: 0 },
+  { name: 'a claim', at: 'combined 1', moment: 'answered', times: 1 },
   { name: 'a task that is created', at: 'commit 1', moment: 'before', times: 0 },
   { name: 'a task that is created', at: 'commit 1', moment: 'answered', times: 1 },
 ] as const;

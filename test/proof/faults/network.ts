@@ -71,10 +71,12 @@ export class Network {
   /** Asked by each connection before a statement goes on: whether it breaks here. */
   meet(name: string): Fault | null {
     if (BESIDE.has(name)) return null;
-    const count = (this.counts.get(name) ?? 0) + 1;
-    this.counts.set(name, count);
+    // Which number a combination has depends on what was sent before it.
+    const kind = name.replace(/^combined_\d+$/, 'combined');
+    const count = (this.counts.get(kind) ?? 0) + 1;
+    this.counts.set(kind, count);
     const { fault } = this;
-    if (fault?.at !== `${name} ${count}`) return null;
+    if (fault?.at !== `${kind} ${count}`) return null;
     this.fault = null;
     return fault;
   }

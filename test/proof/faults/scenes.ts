@@ -35,5 +35,5 @@ export const SCENES = {
 
 /** A statement whose end is the end of its transaction. */
 export function commits(statement: string): boolean {
-  return /^(commit|COMMIT|combined_)/.test(statement);
+  return /^(commit|COMMIT|combined)\b/.test(statement);
 }
