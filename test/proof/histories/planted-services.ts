@@ -54,6 +54,7 @@ export async function startPlanted(count: number, plant: Plant): Promise<Service
     urls,
     operatorKey: keys?.get('operator') ?? '',
     aheadMs: await clockAhead(pool),
+    pool,
     async stop() {
       for (const close of closing) await close();
       await database.drop();

@@ -1,7 +1,5 @@
 /** Chance from a seed: the same numbers again for the same seed. */
 export interface Random {
-  /** A number from 0 up to, but not including, 1. */
-  next(): number;
   /** A whole number below `limit`. */
   below(limit: number): number;
   /** Whether something of that probability happens. */
@@ -20,7 +18,6 @@ export function randomFrom(seed: number): Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
   return {
-    next,
     below: (limit) => Math.floor(next() * limit),
     chance: (probability) => next() < probability,
     weighted(choices) {

@@ -1,15 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { createTestDatabase } from '../../support/database.js';
 import { makeFolder } from '../../support/server.js';
+import { Service } from '../faults/service.js';
 import { Connection } from './connection.js';
-
-const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
-const READY = /Fuseboard is ready at (\S+)/;
 
 /** What no history is about is out of reach. */
 export const SETTINGS = {
@@ -27,51 +20,28 @@ export interface Services {
   readonly operatorKey: string;
   /** By how much the database's clock is ahead of this process's steady one, or a little more. */
   readonly aheadMs: number;
+  /** Connections to their database. */
+  readonly pool: pg.Pool;
   stop(): Promise<void>;
 }
 
 /** Starts the service as so many processes of their own, on a new database. */
 export async function startServices(count: number): Promise<Services> {
   const database = await createTestDatabase();
-  const folder = await makeFolder();
-  const children: ChildProcess[] = [];
-  // However the tests end, the services end with them.
-  const killAll = (): void => {
-    for (const child of children) child.kill('SIGKILL');
+  const folders = await Promise.all(Array.from({ length: count }, makeFolder));
+  const env = { ...SETTINGS, DATABASE_URL: database.url };
+  const services = await Promise.all(folders.map(({ path }) => Service.start({ folder: path, env })));
+  return {
+    urls: services.map(({ url }) => url),
+    operatorKey: services[0]?.key('operator') ?? '',
+    aheadMs: await clockAhead(database.pool),
+    pool: database.pool,
+    async stop() {
+      await Promise.all(services.map((service) => service.stop()));
+      await database.drop();
+      await Promise.all(folders.map((folder) => folder.remove()));
+    },
   };
-  process.once('exit', killAll);
-  const stop = async (): Promise<void> => {
-    await Promise.all(children.map(end));
-    process.off('exit', killAll);
-    await database.drop();
-    await folder.remove();
-  };
-  try {
-    const starts = Array.from({ length: count }, (_, n) => {
-      const dataDir = join(folder.path, String(n));
-      const child = fork(MAIN, [], {
-        execArgv: ['--import', 'tsx'],
-        env: {
-          ...process.env,
-          ...SETTINGS,
-          PORT: '0',
-          LOG_LEVEL: 'error',
-          DATABASE_URL: database.url,
-          FUSEBOARD_DATA_DIR: dataDir,
-        },
-        stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-      });
-      children.push(child);
-      return { dataDir, ready: untilReady(child) };
-    });
-    const urls = await Promise.all(starts.map(({ ready }) => ready));
-    const keys = await readFile(join(starts[0]?.dataDir ?? '', 'keys.env'), 'utf8');
-    const operatorKey = /^FUSEBOARD_OPERATOR_KEY=(.*)$/m.exec(keys)?.[1] ?? '';
-    return { urls, operatorKey, aheadMs: await clockAhead(database.pool), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
 }
 
 const LOOKS = 10;
@@ -87,28 +57,6 @@ export async function clockAhead(pool: pg.Pool): Promise<number> {
     looks.push({ tookMs: performance.now() - asked, aheadMs: Number(rows[0]?.now) - asked });
   }
   return looks.reduce((best, look) => (look.tookMs < best.tookMs ? look : best)).aheadMs;
-}
-
-/** Where it listens, as it says to whoever starts it. */
-function untilReady(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let said = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-      const url = READY.exec(said)?.[1];
-      if (url !== undefined) resolve(url);
-    });
-    child.once('exit', (code) =>
-      reject(new Error(`a service ended with ${code} before it was ready:\n${said}`)),
-    );
-  });
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, 'exit');
-  child.kill('SIGTERM');
-  await gone;
 }
 
 /** A connection to each of them. */
