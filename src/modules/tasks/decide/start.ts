@@ -60,6 +60,8 @@ function take(
     const task = draft.taskOf(candidate.id);
     if (!wanted(task) || startRefusal(draft, task, purpose) !== null || keptForAnother(draft, task, purpose))
       continue;
+    // What came into the queue after its run was closed, by an unblock or a late submission, is only claimed by its id.
+    if (draft.runOf(task).state === 'closed') continue;
     if (purpose === 'work' && limitRefusal(draft, task) !== null) continue;
     claims.push(start(draft, task, purpose, command));
     startProbes(draft, draft.taskOf(task.id), gate);
