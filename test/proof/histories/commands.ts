@@ -168,7 +168,7 @@ function release(task: TaskState, { token }: CallOf<'release'>, agent: Agent): D
 /** Whoever handed in already is told where the task is now; anybody else that the lease is gone. */
 function lateCode(task: TaskState, token: number, agent: Agent): string {
   const handedIn = task.outcome === 'submitted' || (task.outcome === 'stopped' && task.hasResult);
-  const reviewing = task.lease?.purpose === 'review' && task.lease.token === token;
+  const reviewing = handOf(task, token, agent) === 'reviewer';
   const told = (handedIn && isLast(task, token, agent) && !isFinished(task)) || reviewing;
   return told ? 'invalid_transition' : 'lease_lost';
 }

@@ -30,7 +30,9 @@ export async function startServices(count: number): Promise<Services> {
   const database = await createTestDatabase();
   const folders = await Promise.all(Array.from({ length: count }, makeFolder));
   const env = { ...SETTINGS, DATABASE_URL: database.url };
-  const services = await Promise.all(folders.map(({ path }) => Service.start({ folder: path, env })));
+  const services: Service[] = [];
+  // One after another: the first start may build the service, which nothing else can happen beside.
+  for (const { path } of folders) services.push(await Service.start({ folder: path, env }));
   return {
     urls: services.map(({ url }) => url),
     operatorKey: services[0]?.key('operator') ?? '',

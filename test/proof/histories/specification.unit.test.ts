@@ -124,6 +124,14 @@ describe('a stale hand', () => {
 });
 
 describe('a reviewer', () => {
+  it('hands in nothing, and a stranger with its token has no lease at all', () => {
+    const walk = new Walk();
+    walk.codes(ann, WORK, submit(1));
+    walk.codes(rita, REVIEW);
+    expect(walk.codes(rita, submit(2), fail(2))).toEqual(['invalid_transition', 'invalid_transition']);
+    expect(walk.codes(ben, submit(2), fail(2))).toEqual(['lease_lost', 'lease_lost']);
+  });
+
   it('whose task was stopped is told to stop, and reports what the review has used', () => {
     const walk = new Walk();
     walk.codes(ann, WORK, submit(1));
