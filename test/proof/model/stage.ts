@@ -21,7 +21,7 @@ const TRACE = { requestId: 'history', traceId: '0'.repeat(32) };
 /** A database, the service over it, and a clock of its own: many histories, one after another, each in a new project. */
 export interface Stage {
   begin(rules: Rules): Promise<Play>;
-  audit(): Promise<Record<string, string[]>>;
+  audit(): Promise<Record<string, readonly string[]>>;
   close(): Promise<void>;
 }
 
