@@ -150,9 +150,10 @@ describe('a tripped run', () => {
   it('escalate leaves it to an operator, and changes nothing else', async () => {
     const { id } = await tripped();
     const changes = { limits: { max_iterations: 9 } };
-    expect((await recover(id, { strategy: 'escalate', changes }).expect(400)).body.code).toBe(
-      'invalid_request',
-    );
+    for (const [field, value] of Object.entries({ changes, reset_tokens: true })) {
+      const { body } = await recover(id, { strategy: 'escalate', [field]: value }).expect(400);
+      expect(body).toMatchObject({ code: 'invalid_request', errors: [{ pointer: `/${field}` }] });
+    }
     expect((await recover(id, { strategy: 'escalate' }).expect(200)).body).toMatchObject({
       state: 'tripped',
       recover_count: 0,

@@ -38,6 +38,7 @@ const CODES: Readonly<Record<string, readonly RefusalCode[]>> = {
   isolate_breaker: ['not_found'],
   list_events: [],
   stream_events: [],
+  check_invariants: ['overloaded'],
   get_me: [],
   create_plan: NEW_TASKS,
   create_project: ['duplicate'],

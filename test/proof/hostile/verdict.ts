@@ -67,8 +67,11 @@ function wrongWithRefusal({ sent, reply }: Exchange, operation: Operation | null
 /** The refusals that say nothing of an object; the last two come before it is looked for. */
 const UNSEEN: ReadonlySet<string> = new Set(['not_found', 'forbidden_role', 'idempotency_key_reused']);
 
-/** Their descriptions say only in words what goes together. */
-const IN_WORDS: ReadonlySet<string> = new Set(['recover_trip', 'create_plan']);
+/** Whoever sent something wrong is told where. */
+const POINTED = /"errors":\[\{"pointer":/;
+
+/** Only words say what goes together in their bodies. */
+const IN_WORDS: ReadonlySet<string> = new Set(['recover_trip', 'recover_run', 'create_plan', 'unblock_task']);
 
 /** What a request that was made as described, or with one thing wrong, must not be answered. */
 function wrongWithOutcome({ kind, template, meant, reply }: Exchange): string[] {
@@ -83,6 +86,8 @@ function wrongWithOutcome({ kind, template, meant, reply }: Exchange): string[] 
   if (foreign && !UNSEEN.has(codeIn(reply))) faults.push(`${status} for an object of the other project`);
   if (meant.body !== undefined && !template.operation.fits(meant.body) && succeeded)
     faults.push('carried out with a body that is not as described');
+  if (codeIn(reply) === 'invalid_request' && !POINTED.test(reply.body))
+    faults.push('no pointer to what is wrong');
   const malformed = [400, 413, 414, 415, 428, 431].includes(status);
   if (kind === 'valid' && malformed && !IN_WORDS.has(template.operation.id))
     faults.push(`${status} for a request that is as described`);

@@ -156,11 +156,17 @@ function recoverRun(draft: Draft, run: Run, command: RunCommandOf<'recover_run'>
   return ok(run.id);
 }
 
+const NOTHING_TO_CHANGE = 'To escalate changes nothing. Leave out changes and reset_tokens.';
+
 /** Hands a run's trip to an operator, whatever its severity. */
 function escalateRun(draft: Draft, run: Run, command: RunCommandOf<'recover_run'>): Result<string> {
   const { changes, resetTokens, reason } = command;
   if (resetTokens || Object.keys(changes).length > 0)
-    return refused('invalid_request', 'To escalate changes nothing. Leave out changes and reset_tokens.');
+    return refused('invalid_request', NOTHING_TO_CHANGE, {
+      errors: [
+        { pointer: resetTokens ? '/reset_tokens' : '/changes', detail: NOTHING_TO_CHANGE, code: 'invalid' },
+      ],
+    });
   const grave = run.memory.trip === null ? null : escalated(run.memory.trip);
   if (grave === null) return ok(run.id);
   const put = draft.putRun({ ...run, memory: { ...run.memory, trip: grave } });
