@@ -10,6 +10,7 @@ import { withLock } from '../../../src/db/transaction.js';
 import type { Role } from '../../../src/kernel/actor.js';
 import { until } from './until.js';
 
+const WITH_PARENT = new URL('with-parent.mjs', import.meta.url).href;
 const MAIN = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 /** Any number: test files that run side by side build one after another, and all but the first find it done. */
 const BUILD_LOCK = '7104418525520366';
@@ -30,10 +31,6 @@ export interface ServiceOptions {
 }
 
 const running = new Set<ChildProcess>();
-// However the tests end, no service outlives them.
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
 
 /** The service as it is run: a process of its own, which can be killed and started again. */
 export class Service {
@@ -79,7 +76,7 @@ export class Service {
         ...UNLIMITED,
         ...env,
       },
-      execArgv: [...execArgv],
+      execArgv: ['--import', WITH_PARENT, ...execArgv],
       stdio: ['ignore', log, log, 'ipc'],
     });
     const { child } = this;
