@@ -1,5 +1,8 @@
 import { TASK_LAYERS } from '../guard/types.js';
 
+/** What blocks a task when a limit does. */
+export const OF_LIMITS = TASK_LAYERS.map((kind) => `'${kind}'`).join(', ');
+
 /** No counter goes above these: a number of the wire, and the database's column of iterations. */
 const COUNT_MAX = Number.MAX_SAFE_INTEGER;
 const ITERATIONS_MAX = 2_147_483_647;
@@ -26,7 +29,7 @@ const FACTS = `facts AS MATERIALIZED (
   SELECT position, id, at, type, task_id, number, run_id,
     type = 'task.lease_expired' OR type = 'task.failed' AND data->>'counted' = 'true' AS is_error,
     type = 'trip.opened' AND data->>'reopened' = 'false' AS is_trip,
-    type = 'task.unblocked' AND data->>'was' IN (${TASK_LAYERS.map((kind) => `'${kind}'`).join(', ')}) AS is_unblock,
+    type = 'task.unblocked' AND data->>'was' IN (${OF_LIMITS}) AS is_unblock,
     type = 'trip.resolved' AND data->>'strategy' = 'terminate' AS is_end,
     type IN ('task.unblocked', 'run.recovered') AND data->'changes' ? 'reset_tokens' AS is_reset,
     ${REPORTED.map(([name, value]) => `${value} AS ${name}`).join(', ')},

@@ -1,5 +1,4 @@
-import { TASK_LAYERS } from '../guard/types.js';
-import { counted, countedIterations, LOG_READINGS, TOKEN_KINDS } from './log-store.js';
+import { counted, countedIterations, LOG_READINGS, OF_LIMITS, TOKEN_KINDS } from './log-store.js';
 import { EXAMPLES_MAX, type InvariantCode } from './types.js';
 
 /** What the attempts of a task say together. */
@@ -43,8 +42,6 @@ const STATED = [
   ...['attempt', 'rework_count', 'rework_total', 'error_count', 'error_total', 'review_failures'],
   ...['attempts_since_unblock', 'tokens_used', 'unblock_count', 'trip_count'],
 ];
-
-const OF_LIMITS = TASK_LAYERS.map((kind) => `'${kind}'`).join(', ');
 
 /** When a task breaks an invariant, beside what the readings say of it. Null is no breach. */
 const TASK_BREACHES = {
