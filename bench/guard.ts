@@ -2,21 +2,34 @@ import { fileURLToPath } from 'node:url';
 import type { Machine } from './machine.js';
 import { shareOf } from './profile.js';
 import type { Figure } from './report.js';
-import { alternate, compare, type Load, measure, type Scale, type Slice } from './rounds.js';
+import {
+  alternate,
+  briefly,
+  compare,
+  type Load,
+  measure,
+  type Scale,
+  type Slice,
+  waitingFor,
+} from './rounds.js';
 
 const ON = 'guard on';
 const OFF = 'guard off';
 const SHARE_MAX = 10;
+/** Many short rounds on one board: the difference is smaller than what changes on a machine from one second to the next. */
+const ROUNDS = 24;
+const SHORT = { warmUpMs: 100, ms: 700 };
 
 /**
  * What the guard takes of a claim, a submission and an approval, in two ways that fail differently. A profile counts how often
  * some function of the guard was on the stack: exact to a tenth of a percent whatever else the machine does, but it misses what
  * the verdict costs later, as text in an event and in an answer. The same service with an evaluation that reads nothing and
- * allows everything has none of that either; but two rounds of anything differ by more than the guard takes.
+ * allows everything has none of that either; but two slices of anything differ by more than the guard takes.
  */
 export async function guard(machine: Machine, scale: Scale): Promise<Figure[]> {
-  const load: Load = { kind: 'loops', connections: 32, warmUpMs: scale.warmUpMs, ms: scale.ms };
-  return [await profiled(machine, load), await compared(machine, load, scale.rounds)];
+  const { warmUpMs, ms } = briefly(scale);
+  const load: Load = { kind: 'loops', connections: 32, warmUpMs, ms };
+  return [await profiled(machine, load), await compared(machine, load, scale.quick ? 2 : ROUNDS)];
 }
 
 /** The guard's own room, and how decisions hold its word against what they have just done. */
@@ -43,16 +56,18 @@ async function profiled(machine: Machine, load: Load): Promise<Figure> {
   };
 }
 
-async function compared(machine: Machine, load: Load, rounds: number): Promise<Figure> {
+async function compared(machine: Machine, given: Load, rounds: number): Promise<Figure> {
+  const load: Load = { ...given, ...SHORT };
   const database = await machine.database('guard_off');
   const on = await machine.product(database.url);
   const without = fileURLToPath(new URL('without-guard.js', import.meta.url));
   const off = await machine.product(database.url, {}, ['--import', without]);
+  await database.fill({ count: 2 * rounds * waitingFor(load) });
   const slices = await alternate(
     machine,
     [
-      { name: OFF, target: off, database },
-      { name: ON, target: on, database },
+      { name: OFF, target: off, database, isFilled: true },
+      { name: ON, target: on, database, isFilled: true },
     ],
     load,
     rounds,

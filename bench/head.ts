@@ -3,7 +3,7 @@ import { type Database, FIRST, type Group } from './database.js';
 import type { Machine } from './machine.js';
 import type { Product } from './product.js';
 import type { Figure } from './report.js';
-import { alternate, compare, type Load, type Scale, type Side, waitingFor } from './rounds.js';
+import { alternate, briefly, compare, type Load, type Scale, type Side, waitingFor } from './rounds.js';
 
 // What cannot be claimed and stands before everything that can: each line compares a board with 100,000 such tasks to the same
 // board without them. Each side has a database of its own, filled once, because filling takes longer than measuring.
@@ -27,9 +27,10 @@ interface Stopped {
 
 async function slowdown(
   machine: Machine,
-  scale: Scale,
+  given: Scale,
   { line, what, kind, stop, claimed = {} }: Stopped,
 ): Promise<Figure[]> {
+  const scale = briefly(given);
   const load: Load = { kind, connections: 32, warmUpMs: scale.warmUpMs, ms: scale.ms };
   const head = scale.quick ? HEAD_QUICK : HEAD;
   const rounds = Math.min(scale.rounds, ROUNDS_MAX);

@@ -2,7 +2,7 @@ import type { Worker } from './job.js';
 import type { Machine, Target } from './machine.js';
 import type { Product } from './product.js';
 import type { Figure } from './report.js';
-import { alternate, compare, type Load, type Scale, type Side } from './rounds.js';
+import { alternate, briefly, compare, type Load, type Scale, type Side } from './rounds.js';
 
 const AGENTS = 32;
 const ONE = 'one run';
@@ -43,12 +43,13 @@ export async function sharedRun(machine: Machine, scale: Scale): Promise<Figure[
       { count, as: { run_id: `(ARRAY[${runs.map((id) => `'${id}'`)}]::uuid[])[1 + n % ${runs.length}]` } },
     ],
   });
-  const load: Load = { kind: 'loops', connections: AGENTS, warmUpMs: scale.warmUpMs, ms: scale.ms };
+  const { warmUpMs, ms, rounds } = briefly(scale);
+  const load: Load = { kind: 'loops', connections: AGENTS, warmUpMs, ms };
   const slices = await alternate(
     machine,
     [sideOf(ONE, runIds.slice(0, 1)), sideOf(EACH, runIds)],
     load,
-    scale.rounds,
+    rounds,
   );
   await product.stop();
   const { one, other, ratio, spread } = compare(slices, [ONE, EACH], ({ perSecond }) => perSecond);
