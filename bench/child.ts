@@ -46,7 +46,8 @@ export class Child {
   /** The next thing the child says, optionally in answer to something. */
   hear<Said>(question?: object): Promise<Said> {
     return new Promise((resolve, reject) => {
-      const ended = (): void => reject(new Error(`${this.name} ended before it answered`));
+      const ended = (code: number | null, signal: string | null): void =>
+        reject(new Error(`${this.name} ended before it answered: ${signal ?? code}`));
       this.process.once('exit', ended);
       this.process.once('message', (said: Said) => {
         this.process.off('exit', ended);
